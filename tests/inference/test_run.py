@@ -5,14 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
+from pseudomallows.inference.chains.make_chains import make_chains
+from pseudomallows.latent.registry import make_population
 
 import naive
 import pseudomallows as pm
 from pseudomallows import distances
-from pseudomallows.inference.chains.make_chains import make_chains
 from pseudomallows.inference.methods import METHODS, Plan
 from pseudomallows.inference.reproduce import call_of
-from pseudomallows.latent.registry import make_population
 
 ALPHA, N_DRAWS, WARMUP, THIN, N_CHAINS = 0.5, 6, 4, 2, 2
 OPTIONS = {"warmup": WARMUP, "thin": THIN, "n_chains": N_CHAINS}

@@ -69,3 +69,12 @@ def test_logs_of_clicks_are_sums_over_the_clicked_items():
         logs = np.ones((N_ROWS, N_CLUSTERS))
         way(CLICKS, SIZES - 1, LOG_WEIGHTS, logs)
         np.testing.assert_allclose(logs, expected)
+
+
+def test_costs_are_minus_the_sums_of_log_weights():
+    counts = RNG.integers(0, 3, (N_BLOCKS, N_ITEMS))
+    table = LOG_WEIGHTS[:, :, 1]
+    for way in both_ways("fill_costs"):
+        costs = np.zeros((N_ITEMS, N_ITEMS))
+        way(counts, table, costs)
+        np.testing.assert_allclose(costs, -counts.T @ table)

@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pseudomallows.inference.chains import clusters
+from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 
 import pseudomallows as pm
 from pseudomallows.files import archive as archive_module
 from pseudomallows.files import saved
 from pseudomallows.inference import checkpoint
-from pseudomallows.inference.chains import clusters
-from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
 ARRAYS += ("latent", "chain_memberships")

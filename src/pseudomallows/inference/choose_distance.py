@@ -208,7 +208,6 @@ def _draw_by_footrule(rankings: Ranking, consensus: Ranking, alpha: float, seed:
     n_rows, n_items = rankings.shape
     rows = np.repeat(rankings, N_PROPOSED, axis=0)
     streams = Streams(seed, 0, np.arange(len(rows)), np.ones(len(rows), dtype=np.int64))
-    latent, counts = np.zeros_like(rows), np.zeros((2, n_items, n_items), dtype=np.int64)
-    partners = np.full(n_items, -1)
-    draw_latent(streams, rows, consensus, alpha / n_items, partners, counts, latent)
+    latent, counts = np.zeros_like(rows), np.zeros((n_items, n_items), dtype=np.int64)
+    draw_latent(streams, rows, consensus, alpha / n_items, counts, latent)
     return latent.reshape(n_rows, N_PROPOSED, n_items)

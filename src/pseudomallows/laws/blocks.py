@@ -313,15 +313,14 @@ class BlockRows(Rows):
     ) -> Counts:
         """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
         n_items = len(consensus)
-        counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+        counts = np.zeros((n_items, n_items), dtype=np.int64)
         streams = Streams(seed, number, self.numbers, weights)
-        nobody, partners = np.empty((0, n_items), dtype=np.int32), np.full(n_items, -1)
-        rate = alpha / n_items
-        draw_latent(streams, self.rankings, consensus, rate, partners, counts, nobody)
+        nobody, rate = np.empty((0, n_items), dtype=np.int32), alpha / n_items
+        draw_latent(streams, self.rankings, consensus, rate, counts, nobody)
+        is_alone = block_sizes(self.rankings) == 1
         for rank in range(1, n_items + 1):  # known ranks, which nothing is drawn for
-            alone = (self.rankings == rank) & (block_sizes(self.rankings) == 1)
-            counts[0, :, rank - 1] += weights @ alone
-        return counts[0]
+            counts[:, rank - 1] += weights @ ((self.rankings == rank) & is_alone)
+        return counts
 
 
 class RankedBlocks(BlockLaw):
@@ -400,9 +399,8 @@ class RankedBlocks(BlockLaw):
             if self.distance.name == "hamming":
                 draw_hamming_latent(streams, rankings, consensus, rate, drawn)
             else:
-                counts = np.zeros((2, n_items, n_items), dtype=np.int64)
-                partners = np.full(n_items, -1)
-                draw_latent(streams, rankings, consensus, rate, partners, counts, drawn)
+                counts = np.zeros((n_items, n_items), dtype=np.int64)
+                draw_latent(streams, rankings, consensus, rate, counts, drawn)
             latent[mine] = drawn
         return latent
 
@@ -492,12 +490,11 @@ class ClickBlockRows(Rows):
     ) -> Counts:
         """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
         n_items = len(consensus)
-        counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+        counts = np.zeros((n_items, n_items), dtype=np.int64)
         streams = Streams(seed, number, self.numbers, weights)
-        nobody, partners = np.empty((0, n_items), dtype=np.int32), np.full(n_items, -1)
-        rate = alpha / n_items
-        draw_click_users(streams, self.clicks, consensus, rate, partners, counts, nobody)
-        return counts[0]
+        nobody, rate = np.empty((0, n_items), dtype=np.int32), alpha / n_items
+        draw_click_users(streams, self.clicks, consensus, rate, counts, nobody)
+        return counts
 
 
 class ClickTables(NamedTuple):
@@ -585,11 +582,10 @@ class ClickBlocks(BlockLaw):
             chosen = known.take(mine)
             rows = ClickRows(chosen.starts, chosen.codes)
             drawn = np.zeros((len(mine), n_items), dtype=np.int32)
-            counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+            counts = np.zeros((n_items, n_items), dtype=np.int64)
             streams = Streams(seed, number, users[mine], np.ones(len(mine), dtype=np.int64))
             consensus, rate = clusters.consensus[label], float(clusters.alpha[label]) / n_items
-            partners = np.full(n_items, -1)
-            draw_click_users(streams, rows, consensus, rate, partners, counts, drawn)
+            draw_click_users(streams, rows, consensus, rate, counts, drawn)
             latent[mine] = drawn
         return latent
 

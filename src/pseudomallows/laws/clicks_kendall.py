@@ -52,9 +52,13 @@ class KendallClickRows(Rows):
     def log_likelihoods(self, tables: KendallTables) -> Floats:
         """``logs[row, cluster]``, exact."""
         consensus, alphas = tables.clusters
-        values, rates = np.empty((self.n_rows, len(alphas))), alphas / consensus.shape[1]
-        kernels.kendall_log_likelihoods(self.clicks, consensus, rates, tables.log_binomials, values)
-        return values
+        rates, values = alphas / consensus.shape[1], np.empty((len(alphas), self.n_rows, 1))
+        for cluster, mine in enumerate(values):
+            one, logs = slice(cluster, cluster + 1), tables.log_binomials[:, cluster].copy()
+            kernels.kendall_log_likelihoods(
+                self.clicks, consensus[one], rates[one], logs[:, None], mine
+            )
+        return np.ascontiguousarray(values[:, :, 0].T)
 
     def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
         """``counts[cluster, item]`` of clicks, then ``[cluster, size]`` of users."""

@@ -32,7 +32,7 @@ Curve = Callable[[float], float]  # the log likelihood of users under one consen
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
 LEAST_ROWS = 256  # of a block: fewer are not worth a task
 FAR = 15.0  # a cluster so far below the best, by the additive law, adds nothing: 1e-7 of a user
-UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
+UNITS, MOST_VALUE = 2**30, 2.0**27  # of sums of log probabilities; of one user, by size
 
 
 class Clusters(NamedTuple):
@@ -393,7 +393,7 @@ def exact_sums(values: Floats, weights: Counts, labels: Labels, n_labels: int) -
 
 def _in_units(values: Floats, weights: Counts) -> tuple[Counts, Counts]:
     """High and low parts of weighted values: with a total weight of 10^9 no sum overflows."""
-    whole = np.rint(np.maximum(values, -LOWEST_VALUE) * UNITS).astype(np.int64)
+    whole = np.rint(np.clip(values, -MOST_VALUE, MOST_VALUE) * UNITS).astype(np.int64)
     return weights * (whole >> 24), weights * (whole & (2**24 - 1))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from ..preferences import Clicks, Preferences, check_clicks, check_preferences
 from ..rankings import check_alpha
 from .law import Clusters, check_consensus
 from .registry import find_law, make_law
+from .votes import VoteLaw, vote_log_likelihoods
 
 
 def log_likelihood(
@@ -34,7 +36,8 @@ def log_likelihood(
     check_preferences(prefs)
     center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
     name = distances.get(distance).name
-    if find_law(prefs, name) is None:
+    kind, data = find_law(prefs, name), cast(Any, prefs)
+    if kind is None:
         known = "'footrule', or 'hamming'; by Kendall's it is known but for gaps"
         known = "'footrule' or 'kendall'" if prefs.kind == "clicks" else known
         if prefs.comparisons() is not None:
@@ -43,6 +46,8 @@ def log_likelihood(
             f"the exact likelihood of {prefs.shape_words} by {name} is not known: use "
             f"distance={known}"
         )
+    if kind is VoteLaw:  # a tie is informative of alpha alone, and has a likelihood too
+        return vote_log_likelihoods(data, center, alpha)
     each = replace(prefs, weights=np.ones(prefs.n_users, dtype=np.int64))
     values, says = np.zeros(prefs.n_users), each.is_informative
     if says.any():

@@ -197,11 +197,11 @@ def draw_ranks_of(
     """``counts[item, rank - 1]`` of rankings of one user who clicked `codes`, drawn exactly from a
     mixture: part g has consensus ``ranks[g]``, ``rates[g]``, alpha over n_items, and a weight."""
     n_items = ranks.shape[1]
-    counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+    counts = np.zeros((n_items, n_items), dtype=np.int64)
     numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
     seed, none = int(rng.integers(2**63)), np.empty((0, n_items), dtype=np.int32)
-    partners, clicks = np.full(n_items, -1), ClickRows(np.array([0, len(codes)]), codes)
+    clicks = ClickRows(np.array([0, len(codes)]), codes)
     for g in np.flatnonzero(numbers).tolist():
         streams = Streams(seed, g, user, numbers[g : g + 1])
-        draw_click_users(streams, clicks, ranks[g], rates[g], partners, counts, none)
-    return np.asarray(counts[0])
+        draw_click_users(streams, clicks, ranks[g], rates[g], counts, none)
+    return counts

@@ -7,12 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
+from pseudomallows.inference.chains.matched_mixture import MatchedMixture
+from pseudomallows.latent.matched import matched_users as matched_users
 from scipy import stats
 
 import pseudomallows as pm
 from pseudomallows.inference import checkpoint, run
-from pseudomallows.inference.chains.matched_mixture import MatchedMixture
-from pseudomallows.latent.matched import matched_users as matched_users
 
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
 ARRAYS += ("latent", "chain_memberships")

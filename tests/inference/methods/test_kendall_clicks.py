@@ -5,11 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
+from pseudomallows.latent.matched import matched_users as matched_users
 
 import pseudomallows as pm
 from pseudomallows.inference import checkpoint
 from pseudomallows.inference.methods import fit_mcmc as mcmc
-from pseudomallows.latent.matched import matched_users as matched_users
 
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
 ARRAYS += ("latent", "chain_memberships")

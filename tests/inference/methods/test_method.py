@@ -9,9 +9,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from pseudomallows.inference.checkpoint import describe_call
 
 import pseudomallows as pm
-from pseudomallows.inference.checkpoint import describe_call
 from pseudomallows.inference.methods import METHODS, Case, Plan
 from pseudomallows.inference.methods.method import describe_options
 

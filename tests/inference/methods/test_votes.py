@@ -7,12 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
+from pseudomallows.inference.priors import default_prior, log_density
 from scipy import stats
 
 import naive
 import pseudomallows as pm
 from helpers import p_value
-from pseudomallows.inference.priors import default_prior, log_density
 from simulated_votes import bradley_terry, simulate, votes_of_wins
 
 WINS = np.array([[0, 3, 2, 4], [1, 0, 3, 2], [1, 1, 0, 2], [0, 1, 2, 0]])

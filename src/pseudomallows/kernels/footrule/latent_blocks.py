@@ -6,12 +6,10 @@ rate is alpha / n_items.
 import numpy as np
 from numba import njit
 
-from ..chain import accepts
-from ..costs import footrule_costs
-from ..streams import below, start_user, uniform
+from ..streams import start_user
 from .matching import ITEM, RANK, draw_matching, room_for_sums, sum_matchings, walk_weights
 
-AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams must be kept meanwhile
+AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams are kept meanwhile
 
 
 @njit(cache=True, nogil=True)
@@ -108,18 +106,15 @@ def log_likelihoods(rankings, consensus, rate, log_partition, values):
 
 
 @njit(cache=True, nogil=True)
-def draw_latent(streams, rankings, consensus, rate, partners, counts, latent):
-    """Draw the latent ranking of every user and add its unknown part to `counts[0]`.
+def draw_latent(streams, rankings, consensus, rate, counts, latent):
+    """Draw the latent ranking of every user and add its unknown part to `counts[item, rank - 1]`.
 
-    `counts[1]` counts, in the same way, the users for whom the item's partner may have the same
-    ranks: both tie, or both have none. `latent[row]` is the ranking of the last user of a row, if
-    `latent` has rows at all.
+    `latent[row]` is the ranking of the last user of a row, if `latent` has rows at all.
     """
     n_items, weights = len(consensus), streams.weights
     walk, sums = walk_weights(rate, n_items), room_for_sums(n_items, n_items + 1)
     sizes, waiting = np.empty(n_items + 1, dtype=np.int64), np.empty((2, n_items), dtype=np.int64)
     places, ordering, drawn = np.empty((3, n_items), dtype=np.int64)
-    everyone, shared = counts[0], counts[1]
     own_streams = np.empty((AT_ONCE, 1), dtype=np.uint64)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
@@ -145,48 +140,8 @@ def draw_latent(streams, rankings, consensus, rate, partners, counts, latent):
                     for place in range(first, end):
                         if places[place] & ITEM:
                             item, got = ordering[place], drawn[place - first] + first - 1
-                            everyone[item, got] += 1
-                            if partners[item] >= 0 and ranks[partners[item]] == rank:
-                                shared[item, got] += 1
+                            counts[item, got] += 1
                 if len(latent):  # `drawn` is that of the last user
                     for place in range(first, end):
                         if places[place] & ITEM:
                             latent[row, ordering[place]] = drawn[place - first] + first
-
-
-@njit(cache=True, nogil=True)
-def pair_ranks(stream, consensus, partners):
-    """Pair the items whose ranks are a random leap apart; the others get -1."""
-    n_items = len(consensus)
-    leap = int(np.exp(uniform(stream) * np.log(n_items)))
-    first = below(stream, 2 * leap) - 2 * leap
-    ordering = np.empty(n_items, dtype=np.int64)
-    for item in range(n_items):
-        ordering[consensus[item] - 1] = item
-        partners[item] = -1
-    for low in range(max(first, 0), n_items - leap):
-        if (low - first) % (2 * leap) < leap:
-            one, other = ordering[low], ordering[low + leap]
-            partners[one], partners[other] = other, one
-
-
-@njit(cache=True, nogil=True)
-def swap_partners(stream, partners, shared, rate, consensus, counts):
-    """Exchange two partners in the consensus and, where they share ranks, in the latent rankings.
-
-    Those users are as far from the new consensus as from the old, so the others alone decide. A
-    consensus held in place by its own latent rankings gets free. Pairs are disjoint and distances
-    add up over items, so each pair is accepted or refused on its own.
-    """
-    rest = footrule_costs(counts - shared)
-    for one in range(len(partners)):
-        other = partners[one]
-        if other > one:
-            here, there = consensus[one] - 1, consensus[other] - 1
-            change = rest[one, there] + rest[other, here] - rest[one, here] - rest[other, there]
-            if accepts(stream, -rate * change):
-                consensus[one], consensus[other] = there + 1, here + 1
-                for rank in range(len(consensus)):
-                    moved = shared[one, rank] - shared[other, rank]
-                    counts[one, rank] -= moved
-                    counts[other, rank] += moved

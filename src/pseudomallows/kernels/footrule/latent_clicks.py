@@ -24,11 +24,10 @@ def mark_clicks(mine, consensus, places, others):
 
 
 @njit(cache=True, nogil=True)
-def draw_click_users(streams, clicks, consensus, rate, partners, counts, latent):
-    """Draw the latent ranking of every user exactly and add it to `counts[0]`.
+def draw_click_users(streams, clicks, consensus, rate, counts, latent):
+    """Draw the latent ranking of every user exactly and add it to `counts[item, rank - 1]`.
 
-    `counts[1]` counts, in the same way, the users whose clicks do not tell the item from its
-    partner. `latent[row]` is the ranking of the last user of a row, if `latent` has rows at all.
+    `latent[row]` is the ranking of the last user of a row, if `latent` has rows at all.
     """
     n_items, weights = len(consensus), streams.weights
     walk = walk_weights(rate, n_items)
@@ -37,14 +36,11 @@ def draw_click_users(streams, clicks, consensus, rate, partners, counts, latent)
     lines = np.empty((2, n_items), dtype=np.int64)
     ordering, drawn = np.empty((2, n_items), dtype=np.int64)
     waiting = np.empty((2, n_items), dtype=np.int64)
-    everyone, shared = counts[0], counts[1]
-    clicked = np.zeros(n_items, dtype=np.bool_)
     stream = np.empty(1, dtype=np.uint64)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
     for row in range(len(weights)):
         mine = clicks_of(clicks, row)
-        clicked[mine] = True
         mark_clicks(mine, consensus, lines[0], lines[1])
         for group in range(2):
             sum_matchings(lines[group], rate, walk, Sums(tables[group], tops[group]))
@@ -55,10 +51,6 @@ def draw_click_users(streams, clicks, consensus, rate, partners, counts, latent)
                 draw_matching(stream, lines[group], walk.roots, sums, waiting, drawn)
             for place in range(n_items):
                 item, rank = ordering[place], drawn[place]
-                everyone[item, rank - 1] += 1
-                partner = partners[item]
-                if partner >= 0 and clicked[item] == clicked[partner]:
-                    shared[item, rank - 1] += 1
+                counts[item, rank - 1] += 1
                 if len(latent):
                     latent[row, item] = rank
-        clicked[mine] = False

@@ -1,16 +1,16 @@
-"""Votes: the population, its likelihood, and whether votes contradict equal gaps."""
+"""Votes: their law, and whether votes contradict equal gaps."""
 
 import math
 
 import numpy as np
-import pytest
 from scipy import stats
 
 import naive
 import pseudomallows as pm
+from law_cases import one_cluster
 from pseudomallows.distances.vote_tally import VoteTally, pair_probabilities
-from pseudomallows.latent.augmented.votes import Misfit, VotePopulation, mean_width, misfit_of
-from pseudomallows.latent.registry import exact_of, make_population
+from pseudomallows.laws.registry import find_law, make_law
+from pseudomallows.laws.votes import Misfit, VoteLaw, mean_width, misfit_of
 from simulated_votes import bradley_terry, simulate, votes_of_wins
 
 VOTES = [("a", "b"), ("a", "b"), ("b", "a"), ("a", "c"), ("c", "d"), ("d", "b"), ("a", "d")]
@@ -21,10 +21,10 @@ def prefs_of(votes=VOTES):
 
 
 def test_votes_by_kendall_are_exact_and_several_comparisons_are_not():
-    assert exact_of(prefs_of(), "kendall") is VotePopulation
-    assert exact_of(prefs_of(), "footrule") is None
+    assert find_law(prefs_of(), "kendall") is VoteLaw
+    assert find_law(prefs_of(), "footrule") is None
     several = pm.Preferences.from_pairs({"ann": [("a", "b"), ("b", "c")]})
-    assert exact_of(several, "kendall") is None
+    assert find_law(several, "kendall") is None
 
 
 def test_likelihoods_are_sums_over_all_rankings():
@@ -33,10 +33,15 @@ def test_likelihoods_are_sums_over_all_rankings():
     pairs = [tuple("abcd".index(each) for each in vote) for vote in prefs_named(prefs)]
     exact = [math.log(naive.pair_likelihood([p], consensus, 2.5, "kendall")) for p in pairs]
     assert np.allclose(found, exact, rtol=1e-12)
-    total = make_population(prefs, None, "kendall").log_likelihood(np.array(consensus), 2.5)
+    total = curve_of(make_law(prefs, None, "kendall"), consensus)(2.5)
     assert math.isclose(total, float(prefs.weights @ found), rel_tol=1e-12)
     wrong = [math.log(naive.pair_likelihood([p], consensus, 2.5, "footrule")) for p in pairs]
     assert not np.allclose(found, wrong, rtol=1e-3)
+
+
+def curve_of(law, consensus):
+    (tally,) = law.tallies(None, 1)
+    return tally.curve(np.array(consensus, dtype=np.int32))
 
 
 def prefs_named(prefs):
@@ -59,34 +64,25 @@ def test_a_tie_is_half_a_vote_for_each():
     found = pm.log_likelihood(tied, [1, 2, 3], 2.0, distance="kendall")
     probability = naive.pair_likelihood([(0, 1)], (1, 2, 3), 2.0, "kendall")
     assert math.isclose(found[0], 0.5 * math.log(probability * (1 - probability)), rel_tol=1e-12)
-    population = make_population(tied, None, "kendall")
-    assert population.n_rows == 2  # a tie says something of alpha
-    value = population.log_likelihood(np.array([1, 2, 3]), 2.0)
+    law = make_law(tied, None, "kendall")
+    assert law.n_rows == 2  # a tie says something of alpha
+    value = curve_of(law, [1, 2, 3])(2.0)
     assert math.isclose(value, float(found.sum()), rel_tol=1e-12)
 
 
-def test_some_rows_have_their_likelihood_alone():
-    population = make_population(prefs_of(), None, "kendall")
-    consensus = np.array([1, 2, 3, 4], dtype=np.int32)
-    rows = population.row_log_likelihoods(slice(0, population.n_rows), consensus, 3.0)
-    assert (
-        population.row_log_likelihoods(slice(2, 4), consensus, 3.0).tolist() == rows[2:4].tolist()
-    )
-    chosen = np.zeros_like(population.row_weights)
-    chosen[[1, 3]] = [2, 1]
-    part = population.select(chosen, population.row_numbers)
-    assert part.n_users == 3
-    value = part.log_likelihood(consensus, 3.0)
-    assert math.isclose(value, 2 * rows[1] + rows[3], rel_tol=1e-12)
-    assert math.isclose(value, part.log_likelihood_by_alpha(consensus)(3.0), rel_tol=1e-12)
-    assert math.isclose(value, part.full_log_likelihood(consensus, 3.0), rel_tol=1e-12)
-    assert population.features(2).shape == (population.n_rows, 2)
-    assert population.mean_ranks.argmin() == 0
-    assert population.is_full
-    assert not population.is_alpha_by_distance
-    assert population.unknown_log_likelihood(slice(0, 0), consensus, 1.0) == 0
-    with pytest.raises(TypeError, match="no latent rankings"):
-        population.count_rows(slice(0, 1), None)
+def test_some_votes_have_a_law_of_their_own():
+    law = make_law(prefs_of(), None, "kendall")
+    some, consensus = law.select(np.array([1, 3])), [1, 2, 3, 4]
+    rows = law.scores(one_cluster(consensus, 3.0), np.ones(1))
+    exact = law.row_weights[[1, 3]] @ rows[[1, 3]]
+    assert some.n_users == law.row_weights[[1, 3]].sum()
+    assert math.isclose(curve_of(some, consensus)(3.0), exact, rel_tol=1e-12)
+    assert law.features(2).shape == (law.n_rows, 2)
+    assert law.mean_ranks.argmin() == 0
+    (tally,) = law.tallies(None, 1)
+    assert tally.evidence(1.0).shape == law.evidence_shape == (0,)
+    draws = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [2, 1, 3, 4]], dtype=np.int32)
+    assert law.best_of(tally.evidence(1.0), draws).tolist() == [2, 1, 3, 4]
 
 
 def p_values(probabilities, n_votes, n_times, popularity=None):
@@ -121,20 +117,19 @@ def test_the_p_value_is_that_of_the_chi_square():
 def test_gaps_are_free_by_data_or_by_choice():
     rng = np.random.default_rng(5)
     votes = votes_of_wins(simulate(bradley_terry(rng.normal(size=16)), 9000, rng))
-    by_data = VotePopulation(votes)
+    by_data = VoteLaw(votes)
     assert by_data.has_free_gaps
-    assert not by_data.with_gaps("equal").has_free_gaps
+    assert not VoteLaw(votes, gaps="equal").has_free_gaps
     noted = by_data.notes()["votes"]
     assert noted["gaps"] == "free"
     assert noted["widened"] > 1
     assert len(noted["strengths"]) == 16
-    kendall = VotePopulation(
-        votes_of_wins(simulate(pair_probabilities(np.arange(1, 9), 0.5), 500, rng))
-    )
+    votes = votes_of_wins(simulate(pair_probabilities(np.arange(1, 9), 0.5), 500, rng))
+    kendall = VoteLaw(votes)
     assert not kendall.has_free_gaps
     assert kendall.notes()["votes"]["gaps"] == "equal"
     assert "widened" not in kendall.notes()["votes"]
-    assert kendall.with_gaps("free").has_free_gaps
+    assert VoteLaw(votes, gaps="free").has_free_gaps
 
 
 def test_the_width_of_an_interval_counts_its_ranks():

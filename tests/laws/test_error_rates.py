@@ -11,17 +11,12 @@ from scipy import integrate, stats
 import naive
 import pseudomallows as pm
 from helpers import p_value
+from law_cases import one_cluster
 from pseudomallows import distances
-from pseudomallows.inference.chains.clusters import ExactCluster, Proposals
-from pseudomallows.inference.chains.mixture import Mixture
-from pseudomallows.latent.augmented.error_rates import (
-    MODELS,
-    Bernoulli,
-    Logistic,
-    NoErrors,
-    cut_beta,
-)
-from pseudomallows.latent.augmented.latent_rankings import AugmentedPopulation
+from pseudomallows.laws import augmented
+from pseudomallows.laws.augmented import AugmentedLaw
+from pseudomallows.laws.error_rates import MODELS, Bernoulli, Logistic, NoErrors, cut_beta
+from pseudomallows.sampling.chain import Chain, Moves, new_state
 
 pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.ContradictionWarning")
 ITEMS = ["a", "b", "c"]
@@ -75,20 +70,23 @@ def law_of_consensus_and_theta(prior=(1.0, 1.0)):
 def ends_of_sweeps(alpha=ALPHA, prior=(1.0, 1.0), n_starts=3000):
     """Consensus and bin of theta after a sweep that begins at the exact joint posterior."""
     keys, probabilities = zip(*joint_law().items(), strict=True)
-    rng, ends = np.random.default_rng(3), []
-    population = AugmentedPopulation(
-        preferences(), pm.Threads(1), distance=distances.FOOTRULE, errors=Bernoulli(3, prior)
-    )
+    rng, ends, moves = np.random.default_rng(3), [], Moves("swap", 1, 2)
+    law = AugmentedLaw(preferences(), pm.Threads(1), distances.FOOTRULE, Bernoulli(3, prior))
+    start = new_state(law, one_cluster((1, 2, 3), alpha), np.ones(1), None, moves)
+    chain = Chain(law, start, moves, rng)
     for key in rng.choice(len(keys), n_starts, p=probabilities):
         consensus, latent = keys[key]
-        population.state.latent[:] = latent
         right, wrong = errors_in(latent)
-        population.state.errors.values = np.array([cut_beta(1 + wrong, 1 + right, rng.random())])
-        center = np.array(consensus, np.int32)
-        cluster = ExactCluster(population, center, alpha, Proposals("swap", 1, 2), None, rng)
-        Mixture.of_one(cluster).sweep(adapt=False)
-        theta = population.error_values[0]
-        ends.append((*cluster.consensus.tolist(), int(np.searchsorted(EDGES, theta))))
+        chain.go_to(
+            start._replace(
+                consensus=np.array([consensus], np.int32),
+                latent=np.array(latent, np.int32),
+                errors=np.array([cut_beta(1 + wrong, 1 + right, rng.random())]),
+            )
+        )
+        chain.sweep(adapt=False)
+        (theta,) = chain.state.errors
+        ends.append((*chain.state.consensus[0].tolist(), int(np.searchsorted(EDGES, theta))))
     return ends
 
 
@@ -210,9 +208,10 @@ def test_the_certainties_follow_their_law():
     total = integrate.dblquad(lambda y, x: density(x, y), 0, 12, 0, 60)[0]
     exact = integrate.dblquad(lambda y, x: x * density(x, y), 0, 12, 0, 60)[0] / total
     errors, rng, found = Logistic(4), np.random.default_rng(2), []
+    values = errors.first_values()
     for _ in range(4000):
-        errors.move(counts, rng)
-        found.append(errors.values[0])
+        values = errors.moved(values, counts, rng)
+        found.append(values[0])
     assert np.mean(found) == pytest.approx(exact, rel=0.1)
     assert exact > 0.3  # certainty 0 for neighbours would be wrong half of the time
 
@@ -220,13 +219,13 @@ def test_the_certainties_follow_their_law():
 def test_every_model_says_what_its_values_are():
     for name, model in MODELS.items():
         made = model(5)
-        law = made.law()
+        law = made.law(made.first_values())
         assert made.name == name
-        assert len(made.values) == len(made.names)
+        assert len(made.first_values()) == len(made.names)
         if name != "none":
             assert np.exp(law.right) + np.exp(law.wrong) == pytest.approx(np.ones(5))
             assert (law.wrong[1:] <= law.right[1:]).all()
-    assert NoErrors(5).law().is_strict
+    assert NoErrors(5).law(np.empty(0)).is_strict
 
 
 def test_threads_change_nothing_and_weights_count_as_users():
@@ -269,9 +268,7 @@ def test_clusters_of_people_who_compare_are_found():
 
 
 def test_votes_without_room_are_told_what_needs_none(monkeypatch):
-    monkeypatch.setattr(
-        "pseudomallows.latent.augmented.latent_rankings.available_memory", lambda: 10**6
-    )
+    monkeypatch.setattr(augmented, "available_memory", lambda: 10**6)
     votes = pm.Preferences.from_pairs([("a", "b"), ("b", "c")], weights=[400_000, 1])
     with pytest.raises(ValueError, match=r"400,001 people.*distance='kendall'"):
         pm.fit(votes, distance="footrule", rng=1)
