@@ -329,6 +329,7 @@ def test_gaps_are_told_from_buckets():
     assert closed.tolist() == [[2, 1, 2, 4], [1, 1, 3, 3]]
 
 
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.ModelWarning")  # short chains
 @pytest.mark.parametrize(
     ("n_clusters", "name"),
     [
