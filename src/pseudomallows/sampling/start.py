@@ -208,7 +208,7 @@ def start_clusters(
     finalists.sort(key=lambda each: -each.value)
     best = finalists[0].chain
     comparison = compare_runs(finalists, n_runs)
-    if some is law:
+    if some.n_rows == law.n_rows:  # workers and threads begin alike
         return best.state, comparison
     weights, clusters = best.state.weights, best.state.clusters
     labels = law.nearest(clusters, weights)
@@ -233,8 +233,8 @@ def replace_moves(moves: Moves, law: Law) -> Moves:
 def some_rows(law: Law, n_clusters: int, rng: np.random.Generator) -> Law:
     """Rows enough to find the clusters from, at hand."""
     n_rows = max(START_ROWS, START_ROWS_EACH * n_clusters)
-    if law.n_rows <= n_rows and not hasattr(law, "shards"):
-        return law
+    if law.n_rows <= n_rows:
+        return law.select(np.arange(law.n_rows)) if hasattr(law, "shards") else law
     return law.select(np.sort(rng.choice(law.n_rows, min(n_rows, law.n_rows), replace=False)))
 
 
