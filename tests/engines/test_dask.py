@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.sampling import checkpoint
 from pseudomallows.recommendations import to_file as stream
+from pseudomallows.sampling import checkpoint
 
 distributed = pytest.importorskip("distributed")
 pa = pytest.importorskip("pyarrow")
