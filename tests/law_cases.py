@@ -143,3 +143,9 @@ def labels_of(case, n_clusters=3):
 
 def one_cluster(consensus, alpha):
     return Clusters(np.array([consensus], dtype=np.int32), np.array([alpha], dtype=np.float64))
+
+
+def relabel(law, clusters, weights, labels, seed, number, corrected):
+    """New labels of all rows: exact, or by the additive law alone."""
+    values = law.weigh_rows(clusters, labels) if corrected and not law.is_exact else None
+    return law.relabel(clusters, weights, labels, values, seed, number)[0]

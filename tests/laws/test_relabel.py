@@ -10,7 +10,7 @@ from scipy import stats
 import naive
 import pseudomallows as pm
 from helpers import IS_COMPILED
-from law_cases import ADDITIVE, EXACT, WITH_CLUSTERS, clusters_of, labels_of
+from law_cases import ADDITIVE, EXACT, WITH_CLUSTERS, clusters_of, labels_of, relabel
 from pseudomallows.laws import blocks, clicks_kendall, full
 from pseudomallows.laws.registry import make_law
 
@@ -47,7 +47,7 @@ def ends_of_relabelling(case, start, weights=WEIGHTS, corrected=True):
     sums, rng = exact.cumsum(axis=1), np.random.default_rng(5)
     uniforms = rng.random((N_COPIES, len(exact), 1))
     labels = (uniforms > sums[None, :, :-1]).sum(axis=2).astype(np.int32)
-    new = many(case).relabel(clusters, weights, labels.ravel(), 7, 3, corrected)
+    new = relabel(many(case), clusters, weights, labels.ravel(), 7, 3, corrected)
     new = new.reshape(N_COPIES, -1)
     return np.stack([(new == label).sum(axis=0) for label in range(3)], axis=1)
 
@@ -96,7 +96,7 @@ def test_corrected_labels_forget_where_they_were_in_some_passes(case):
     law, clusters = many(case, 500), clusters_for(case)
     labels = np.zeros(law.n_rows, dtype=np.int32)
     for number in range(12):
-        labels = law.relabel(clusters, WEIGHTS, labels, 7, number, True)
+        labels = relabel(law, clusters, WEIGHTS, labels, 7, number, True)
     new = labels.reshape(500, -1)
     counts = np.stack([(new == label).sum(axis=0) for label in range(3)], axis=1)
     exact, _ = law.memberships(clusters, WEIGHTS, True)
@@ -125,7 +125,7 @@ def passes(case, executor):
     tallies = law.tallies(labels, 3)
     found = {"n_blocks": len(law.blocks)}
     found["labels"] = [
-        law.relabel(clusters, WEIGHTS, labels, 7, number, corrected).tolist()
+        relabel(law, clusters, WEIGHTS, labels, 7, number, corrected).tolist()
         for number in range(3)
         for corrected in (True, False)
     ]
@@ -163,7 +163,7 @@ def test_other_seeds_and_numbers_have_other_labels(case):
     law, clusters = many(case, 20), clusters_for(case)
     labels = np.zeros(law.n_rows, dtype=np.int32)
     found = {
-        tuple(law.relabel(clusters, WEIGHTS, labels, seed, number, True).tolist())
+        tuple(relabel(law, clusters, WEIGHTS, labels, seed, number, True).tolist())
         for seed in (1, 2)
         for number in (1, 2)
     }

@@ -33,6 +33,7 @@ from ..kernels import blocks as kernels
 from ..kernels.block_sums import draw_hamming_latent, hamming_log_likelihoods
 from ..kernels.chain import move_consensus
 from ..kernels.click_rows import ClickRows, slice_clicks
+from ..kernels.costs import count_ranks
 from ..kernels.footrule.click_likelihood import own_log_likelihoods
 from ..kernels.footrule.latent_blocks import draw_latent, log_likelihoods
 from ..kernels.footrule.latent_clicks import draw_click_users
@@ -56,7 +57,9 @@ from .law import (
     principal_components,
 )
 
-STEP = 0.1  # of log alpha between two tables: a cubic between four of them errs by 1e-6
+STEP = 0.1  # of log alpha between two tables: between six of them a user errs by 4e-6 at most
+POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of an alpha is read
+DIVISORS = [math.prod(point - other for other in POINTS if other != point) for point in POINTS]
 LOWEST = 0.003  # alpha below which all rankings are as good as equally likely
 SHARPEST = 8.0  # alpha / n_items from which logs are linear in it: what is left is exp(-16)
 NEVER = 1e-300  # a probability below any that a float has
@@ -159,7 +162,7 @@ class BlockLaw(Law):
             return [(last, 1.0 + extra), (last - 1, -extra)]
         place = math.log(alpha) / STEP
         first = math.floor(place)
-        return [(first - 1 + k, factor) for k, factor in enumerate(lagrange(place - first))]
+        return [(first - 2 + k, factor) for k, factor in enumerate(lagrange(place - first))]
 
     def table(self, grid: int) -> Floats:
         """The table at a place of the grid, made when it is asked for."""
@@ -239,19 +242,17 @@ class BlockLaw(Law):
         return BlockTally(self, counts, n_users)
 
 
-def lagrange(x: float) -> tuple[float, float, float, float]:
-    """With which factors values at -1, 0, 1 and 2 give that at x, between 0 and 1.
+def lagrange(x: float) -> list[float]:
+    """With which factors values at `POINTS` give that at x, between 0 and 1.
 
-    >>> lagrange(0.5)
-    (-0.0625, 0.5625, 0.5625, -0.0625)
+    >>> [round(factor, 4) for factor in lagrange(0.5)]
+    [0.0117, -0.0977, 0.5859, 0.5859, -0.0977, 0.0117]
     """
-    below, above, far = x + 1, x - 1, x - 2
-    return (
-        -x * above * far / 6,
-        below * above * far / 2,
-        -below * x * far / 2,
-        below * x * above / 6,
-    )
+    gaps = [x - point for point in POINTS]
+    if 0.0 in gaps:
+        return [float(gap == 0.0) for gap in gaps]
+    whole = math.prod(gaps)
+    return [whole / (gap * divisor) for gap, divisor in zip(gaps, DIVISORS, strict=True)]
 
 
 def block_logs(sums: Floats, others: Floats, sizes: Counts) -> Floats:
@@ -314,6 +315,14 @@ class BlockRows(Rows):
         """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
         n_items = len(consensus)
         counts = np.zeros((n_items, n_items), dtype=np.int64)
+        if self.distance == "hamming":  # whose kernel draws one user of each row
+            rows = np.repeat(np.arange(self.n_rows), weights)
+            ones, latent = np.ones(len(rows), dtype=np.int64), self.rankings[rows]
+            firsts = np.repeat(self.numbers - (np.cumsum(weights) - weights), weights)
+            streams = Streams(seed, number, np.arange(len(rows)) + firsts, ones)
+            draw_hamming_latent(streams, self.rankings[rows], consensus, alpha / n_items, latent)
+            count_ranks(latent, ones, counts)
+            return counts
         streams = Streams(seed, number, self.numbers, weights)
         nobody, rate = np.empty((0, n_items), dtype=np.int32), alpha / n_items
         draw_latent(streams, self.rankings, consensus, rate, counts, nobody)

@@ -275,8 +275,8 @@ def replace_moves(moves: Moves, law: Law) -> Moves:
 def some_rows(law: Law, n_clusters: int, rng: np.random.Generator) -> Law:
     """Rows enough to find the clusters from, at hand."""
     n_rows = max(START_ROWS, START_ROWS_EACH * n_clusters)
-    if law.n_rows <= n_rows and not hasattr(law, "shards"):
-        return law
+    if law.n_rows <= n_rows:
+        return law.select(np.arange(law.n_rows)) if hasattr(law, "shards") else law
     return law.select(np.sort(rng.choice(law.n_rows, min(n_rows, law.n_rows), replace=False)))
 
 
