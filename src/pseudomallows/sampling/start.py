@@ -212,7 +212,7 @@ def start_clusters(
         finalists.append(each)
         report()
     finalists = distinct_runs(finalists)
-    if some is not law:  # what is best for some rows need not be so for all
+    if some.n_rows < law.n_rows:  # what is best for some rows need not be so for all
         children = rng.spawn(len(finalists))
         settled = [
             settle(law, each.chain.state, on_the_way, child, report)
