@@ -221,6 +221,8 @@ class Run:
             first, self.comparison = start_clusters(
                 law, self.n_clusters, self.alpha, self.moves, self._shared, self._report
             )
+            while self._n_done < n_steps(self.n_clusters):  # there may have been fewer
+                self._report()
         elif law.is_exact:
             return
         else:
@@ -430,7 +432,7 @@ class Run:
             chain.rng, chain.n_sweeps = saved.generator("rng"), sweep
             chain.go_to(chain.state)
             saved.check_all_used()
-        self._n_done = number * self.lengths.n_sweeps + sweep
+        self._n_done += number * self.lengths.n_sweeps + sweep
         return number, chain, sweep
 
     def _fill(self, saved: Saved, number: int, sweep: int) -> None:
