@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from pseudomallows.cli import main
 from pseudomallows.files.parquet_parts import load_part
-from pseudomallows.latent.population import LOWEST_VALUE, UNITS, exact_sum
+from pseudomallows.laws.law import LOWEST_VALUE, UNITS, exact_sum
 from pseudomallows.preferences import SizeTable
 
 pq = pytest.importorskip("pyarrow.parquet")

@@ -9,7 +9,7 @@ import pytest
 
 import naive
 import pseudomallows as pm
-from pseudomallows.inference.priors import default_prior
+from pseudomallows.sampling.priors import default_prior
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 

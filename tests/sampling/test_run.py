@@ -1,6 +1,8 @@
-"""A fit with one cluster is a mixture of one, chain by chain."""
+"""The chains of a fit: the same bits everywhere, what is kept, and what is told on the way."""
 
+import functools
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -8,63 +10,202 @@ import pytest
 
 import naive
 import pseudomallows as pm
+from exact_posteriors import EXAMPLES, Exact, chi_square
 from pseudomallows import distances
-from pseudomallows.inference.chains.make_chains import make_chains
-from pseudomallows.inference.methods import METHODS, Plan
 from pseudomallows.inference.reproduce import call_of
-from pseudomallows.latent.registry import make_population
+from pseudomallows.laws import law
+from pseudomallows.sampling import run, start
 
-ALPHA, N_DRAWS, WARMUP, THIN, N_CHAINS = 0.5, 6, 4, 2, 2
-OPTIONS = {"warmup": WARMUP, "thin": THIN, "n_chains": N_CHAINS}
-LATENT = [name for name in METHODS if name != "matched"]  # draw latent rankings
+SHORT_STARTS = {"LEAST_RUNS": 4, "MOST_RUNS": 4, "RUN_SWEEPS": 3, "LAST_SWEEPS": 3}
+ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
+ARRAYS += ("latent", "chain_memberships", "errors")
+SHORT = {"n_draws": 6, "warmup": 4, "thin": 1, "n_chains": 2}
 
 
-def preferences(kind):
+@pytest.fixture(autouse=True, scope="module")
+def _short_starts():
+    """Few and short runs to find clusters from: here it does not matter how good they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SHORT_STARTS.items():
+            patch.setattr(start, name, value)
+        yield
+
+
+@functools.cache
+def data(kind):
+    """A few users, some of them several people, some of whom nothing is known."""
+    weights = np.array([1, 2, 0, 3] * 10)
     if kind == "clicks":
-        return pm.simulate_clicks(10, 6, 1, 2, rng=1).preferences
-    return pm.simulate_rankings(10, 6, 1, top=3 if kind == "partial" else None, rng=1).preferences
+        prefs = pm.simulate_clicks(40, 6, [6, 6], 2, rng=1).preferences
+        return pm.Clicks(weights, prefs.users, prefs.items, prefs.starts, prefs.codes)
+    ranks = pm.simulate_rankings(40, 5, [6, 6], rng=1).preferences.rankings.copy()
+    if kind in ("pairs", "cycles", "votes"):
+        n_pairs = {"pairs": 4, "cycles": 4, "votes": 1}[kind]
+        rng, triples = np.random.default_rng(1), []
+        for user, ranking in enumerate(ranks):
+            for _ in range(n_pairs):
+                one, other = rng.choice(5, 2, replace=False)
+                is_right = ranking[one] < ranking[other] or (kind == "cycles" and rng.random() < 0.2)
+                triples.append((user, one, other) if is_right else (user, other, one))
+        return pm.Preferences.from_pairs(triples, items=range(5))
+    if kind == "tops":
+        ranks[ranks > 3] = 0
+    if kind == "gaps":
+        ranks[np.random.default_rng(1).random(ranks.shape) < 0.4] = 0
+    return pm.Preferences.from_rankings(ranks, weights=weights)
 
 
-def options_of(prefs, method):
-    is_matched = method == "mcmc" and prefs.kind == "clicks"
-    return OPTIONS | ({"augmentation": "exact"} if is_matched else {})
+FITS = {
+    "full": ("full", {}),
+    "full by kendall": ("full", {"distance": "kendall"}),
+    "full by ulam": ("full", {"distance": "ulam"}),
+    "full by cayley": ("full", {"distance": "cayley"}),
+    "buckets": ("tops", {"distance": "kendall"}),
+    "gaps": ("gaps", {"keep_latent": [3, 2]}),
+    "gaps by hamming": ("gaps", {"distance": "hamming"}),
+    "gaps by kendall": ("gaps", {"distance": "kendall", "keep_latent": [3, 2]}),
+    "clicks": ("clicks", {"keep_latent": [3, 5]}),
+    "clicks by kendall": ("clicks", {"distance": "kendall", "keep_latent": [3]}),
+    "matched": ("clicks", {"method": "matched", "keep_latent": [3]}),
+    "matched gaps": ("gaps", {"method": "matched"}),
+    "votes": ("votes", {}),
+    "pairs": ("pairs", {"keep_latent": [3]}),
+    "errors": ("cycles", {"errors": "logistic"}),
+}
+ALL = [(name, k) for name in FITS for k in (1, 2) if (name, k) != ("votes", 2)]
 
 
-def by_hand(prefs, method, rng):
-    """``consensus[chain, draw, item]``, sweep by sweep."""
-    plan = Plan.make(prefs, METHODS[method], N_DRAWS, 1, options_of(prefs, method), ALPHA)
-    chains = make_chains(make_population(prefs, pm.Threads(1)), plan, rng)
-    consensus = np.empty((N_CHAINS, N_DRAWS, prefs.n_items), dtype=np.int32)
-    for number, (draws, child) in enumerate(zip(consensus, rng.spawn(N_CHAINS), strict=True)):
-        chain = chains.start(number, None, child, lambda: None)
-        for _ in range(WARMUP):
-            chain.sweep(adapt=True)
-        for draw in draws:
-            for _ in range(THIN):
-                chain.sweep(adapt=False)
-            draw[:] = chain.consensus[0]
-    return consensus
-
-
-@pytest.mark.parametrize(
-    ("method", "kind"),
-    [
-        *((method, kind) for method in LATENT for kind in ("partial", "clicks")),
-        ("mcmc", "full"),  # the draws of the others are independent there
-    ],
-)
-def test_a_fit_of_one_cluster_is_its_chains_sweep_by_sweep(method, kind):
-    prefs = preferences(kind)
+def fit(name, n_clusters=1, **options):
+    kind, mine = FITS[name]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        posterior = pm.fit(
-            prefs, method, ALPHA, n_draws=N_DRAWS, rng=7, **options_of(prefs, method)
+        warnings.simplefilter("ignore", UserWarning)
+        usual = {"method": "mcmc", "rng": 3, "n_clusters": n_clusters}
+        return pm.fit(data(kind), **usual | SHORT | mine | options)
+
+
+@functools.cache
+def wanted(name, n_clusters):
+    """On one thread, with the steps that were told."""
+    steps = []
+    how = {"executor": pm.Threads(1), "progress": lambda *step: steps.append(step)}
+    return fit(name, n_clusters, **how), steps
+
+
+def assert_same(found, other):
+    for name in ARRAYS:
+        assert np.array_equal(getattr(found, name), getattr(other, name), equal_nan=True), name
+    assert found.settings.get("starts") == other.settings.get("starts")
+    assert found.settings.get("matched") == other.settings.get("matched")
+
+
+# The same bits
+
+
+@pytest.mark.parametrize(("name", "n_clusters"), ALL)
+def test_threads_and_blocks_leave_no_trace(name, n_clusters, monkeypatch):
+    whole, _ = wanted(name, n_clusters)
+    monkeypatch.setattr(law, "LEAST_ROWS", 1)
+    monkeypatch.setattr(law, "N_BLOCKS", 13)
+    assert_same(fit(name, n_clusters, executor=pm.Threads(2)), whole)
+
+
+@pytest.mark.parametrize(("name", "n_clusters"), ALL)
+def test_chains_without_room_run_one_after_the_other_with_the_same_bits(
+    name, n_clusters, monkeypatch
+):
+    monkeypatch.setattr(run, "ROOM", 0)
+    assert_same(fit(name, n_clusters, executor=pm.Threads(2)), wanted(name, n_clusters)[0])
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_another_seed_gives_other_bits(n_clusters):
+    other = fit("gaps", n_clusters, rng=4)
+    assert not np.array_equal(other.alpha, wanted("gaps", n_clusters)[0].alpha)
+
+
+def test_replicas_are_the_same_on_two_threads():
+    one, two = (fit("gaps", temperatures=3, executor=pm.Threads(n)) for n in (1, 2))
+    assert_same(one, two)
+    assert one.settings["tempered"] == two.settings["tempered"]
+
+
+@pytest.mark.parametrize(("name", "n_clusters"), [("full", 1), ("clicks", 2), ("pairs", 1)])
+def test_thinning_keeps_every_second_draw(name, n_clusters):
+    all_draws = fit(name, n_clusters, keep_latent=()) if name != "full" else fit(name, n_clusters)
+    options = {} if name == "full" else {"keep_latent": ()}
+    half = fit(name, n_clusters, n_draws=3, thin=2, **options)
+    ordered = [
+        np.sort(each.alpha, axis=-1) for each in (all_draws, half)
+    ]  # the clusters may be numbered otherwise
+    assert np.array_equal(ordered[0][:, 1::2], ordered[1])
+
+
+# What is told on the way
+
+
+@pytest.mark.parametrize(("name", "n_clusters"), ALL)
+def test_progress_counts_to_its_end(name, n_clusters):
+    _, steps = wanted(name, n_clusters)
+    total = steps[-1][1]
+    assert steps == [(done, total) for done in range(1, total + 1)]
+
+
+def test_progress_is_told_by_the_thread_that_asked():
+    threads = set()
+    note = {"progress": lambda *_: threads.add(threading.current_thread())}
+    fit("clicks", 2, executor=pm.Threads(2), **note)
+    assert threads == {threading.current_thread()}
+
+
+# Latent rankings
+
+
+def latent_p_value(name, user, alpha):
+    """Of the latent rankings of a user that a fit at alpha 2 keeps, against those at `alpha`."""
+    example = EXAMPLES[name]
+    how = {"n_draws": 400, "thin": 3, "n_chains": 4, "warmup": 50, "rng": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = pm.fit(
+            example.preferences(), "mcmc", 2.0, distance=example.distance, keep_latent=True, **how
         )
-    same, other = (by_hand(prefs, method, np.random.default_rng(seed)) for seed in (7, 8))
-    assert (posterior.consensus[:, :, 0] == same).all()
-    assert (posterior.consensus[:, :, 0] != other).any()
-    assert (posterior.shares == 1).all()
-    assert (posterior.memberships == 1).all()
+    exact = Exact(example)
+    grid = np.abs(np.exp(np.log(0.01) + 0.02 * np.arange(exact.prior.shape[1])) - alpha).argmin()
+    of_consensus = np.exp(exact.logs[0, :, :, grid].sum(axis=0))
+    law_of = exact.agreements[0, user][:, None] * exact.mallows[:, :, grid]
+    law_of = law_of / law_of.sum(axis=0) @ (of_consensus / of_consensus.sum())
+    numbers = {tuple(ranking): place for place, ranking in enumerate(exact.rankings.tolist())}
+    rankings = found.latent[:, :, user].reshape(-1, example.n_items)
+    return chi_square(np.array([numbers[tuple(each)] for each in rankings.tolist()]), law_of)
+
+
+@pytest.mark.parametrize("name", ["gaps and ties", "blocks by hamming", "buckets", "clicks"])
+def test_latent_rankings_are_kept_from_the_exact_law(name):
+    assert latent_p_value(name, 1, 2.0) > 1e-4
+
+
+def test_those_of_another_alpha_are_told_apart():
+    assert latent_p_value("buckets", 1, 4.0) < 1e-6
+
+
+@pytest.mark.parametrize(("name", "n_clusters"), ALL)
+def test_latent_rankings_agree_with_what_is_known(name, n_clusters):
+    kind, options = FITS[name]
+    found, _ = wanted(name, n_clusters)
+    users = options.get("keep_latent", [])
+    assert found.latent.shape[2:] == (len(users), found.n_items)
+    assert (np.sort(found.latent, axis=-1) == np.arange(1, found.n_items + 1)).all()
+    for place, user in enumerate(users):
+        ranks = found.latent[:, :, place]
+        if kind == "clicks" and data(kind).weights[user]:
+            mine = data(kind).clicks_of(user)
+            assert (ranks[..., mine] <= len(mine)).all()
+        if kind == "gaps" and data(kind).weights[user]:
+            known = data(kind).rankings[user]
+            assert (ranks[..., known > 0] == known[known > 0]).all()
+
+
+# What is best, and how long the chains are
 
 
 @pytest.mark.parametrize("name", list(distances.DISTANCES))
@@ -133,8 +274,8 @@ def test_chains_go_on_until_their_draws_are_good():
 
 
 @pytest.mark.parametrize(
-    ("kind", "n_clusters"), [("rankings", 1), ("rankings", 2), ("clicks", 1)]
-)  # clusters of clicks draw labels once more between the rounds
+    ("kind", "n_clusters"), [("rankings", 1), ("rankings", 2), ("clicks", 1), ("clicks", 2)]
+)
 def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, monkeypatch):
     """The chain is the same, only what is kept of it is not: every draw of the second round comes
     up in a chain that keeps all."""
