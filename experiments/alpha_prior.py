@@ -20,7 +20,7 @@ from scipy import stats
 import pseudomallows as pm
 from pseudomallows.distances.distance import alpha_for_distance
 from pseudomallows.distances.footrule import FOOTRULE
-from pseudomallows.inference.priors import FLAT, default_prior
+from pseudomallows.sampling.priors import FLAT, default_prior
 
 ROOT = Path(__file__).resolve().parents[1]
 CSV_NAME = "alpha_prior.csv"
