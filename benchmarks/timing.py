@@ -40,11 +40,7 @@ def cpu_seconds(work: Callable[[], Result]) -> tuple[float, Result]:
 
 def answer(posterior: Any) -> str:
     """The verdict on a fit: "yes", "with care" or "no"."""
-    if hasattr(posterior, "verdict"):
-        return str(posterior.verdict().answer)
-    from pseudomallows.posteriors.verdict import judge  # versions before 0.3
-
-    return judge(posterior).answer
+    return str(posterior.verdict().answer)
 
 
 def words(seconds: float) -> str:

@@ -73,7 +73,7 @@ def test_the_edge_of_the_range_and_too_few_people_are_told():
 
 def test_auto_checks_its_options_first_and_drops_those_without_effect():
     prefs = pm.simulate_rankings(100, 6, 4, rng=2).preferences
-    posterior = quietly(prefs, "mcmc", n_clusters="auto", share_prior=0.5, refresh=2, rng=1)
+    posterior = quietly(prefs, "mcmc", n_clusters="auto", share_prior=0.5, thin=2, rng=1)
     assert posterior.n_clusters == 1
     with pytest.raises(TypeError, match="has no option 'nchains'"):
         pm.fit(prefs, "mcmc", n_clusters="auto", nchains=2)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pseudomallows.inference.priors import default_prior
 
 import naive
 import pseudomallows as pm
+from pseudomallows.sampling.priors import default_prior
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 

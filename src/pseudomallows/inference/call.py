@@ -121,6 +121,10 @@ class Call:
         """The checkpoint, if there is to be one."""
         if checkpoint is None:
             return None
+        if getattr(plan.method, "temperatures", None) is not None:
+            raise ValueError(
+                "a checkpoint does not keep the replicas of temperatures: leave one of them out"
+            )
         return Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
 
     def begin(self, plan: Plan) -> Any:

@@ -82,9 +82,9 @@ def fit(
         Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
         a :class:`DaskExecutor` runs them on workers, with the same draws.
     checkpoint : path, optional
-        A file in which to save the state of a Markov chain, every half minute or so, and when the
-        fit is interrupted. The same call then continues from there, with the same draws as
-        without an interruption. It needs `rng`; the file is deleted at the end.
+        A file in which to save the state of the chains of "mcmc" or "matched", every half minute or
+        so, and when the fit is interrupted. The same call then continues from there, with the same
+        draws as without an interruption. It needs `rng`; the file is deleted at the end.
     distance : str, optional
         "footrule" (default), "spearman", "kendall" (default for votes, one comparison a person,
         whose law it has in closed form), "cayley", "hamming" or "ulam". "mcmc" takes all of them
@@ -202,11 +202,16 @@ def made_by(rng: Any, started: float) -> dict[str, Any]:
 
 
 def _check_checkpoint(checkpoint: Any, method: str, has_seed: bool) -> None:
-    if checkpoint is not None:
-        check_target(checkpoint, "checkpoint")
-    if checkpoint is not None and (not has_seed or method == "personal"):
-        why = "has nothing to save" if method == "personal" else "needs a seed: give rng"
-        raise ValueError(f"a checkpoint of method={method!r} {why}")
+    if checkpoint is None:
+        return
+    check_target(checkpoint, "checkpoint")
+    if method not in METHODS or not METHODS[method].samples_alpha:
+        raise ValueError(
+            f"a checkpoint of method={method!r} has nothing to save, since it is quick: leave "
+            "checkpoint out, or use 'mcmc' or 'matched'"
+        )
+    if not has_seed:
+        raise ValueError(f"a checkpoint of method={method!r} needs a seed: give rng")
 
 
 if fit.__doc__ is not None:  # not with python -OO

@@ -37,10 +37,10 @@ ROOMY = 300_000  # items times rounds, beyond which the rounds take most of a sw
 
 
 class KendallTables(NamedTuple):
-    """The clusters, and ``logs[c, cluster]`` of the Gaussian binomials of n over c."""
+    """The clusters, and ``logs[cluster][c, 0]`` of the Gaussian binomials of n over c."""
 
     clusters: Clusters
-    log_binomials: Floats
+    log_binomials: list[Floats]
 
 
 class KendallClickRows(Rows):
@@ -52,13 +52,12 @@ class KendallClickRows(Rows):
     def log_likelihoods(self, tables: KendallTables) -> Floats:
         """``logs[row, cluster]``, exact."""
         consensus, alphas = tables.clusters
-        rates, values = alphas / consensus.shape[1], np.empty((len(alphas), self.n_rows, 1))
-        for cluster, mine in enumerate(values):
-            one, logs = slice(cluster, cluster + 1), tables.log_binomials[:, cluster].copy()
-            kernels.kendall_log_likelihoods(
-                self.clicks, consensus[one], rates[one], logs[:, None], mine
-            )
-        return np.ascontiguousarray(values[:, :, 0].T)
+        rates, columns = alphas / consensus.shape[1], []
+        for cluster, logs in enumerate(tables.log_binomials):
+            values, mine = np.empty((self.n_rows, 1)), slice(cluster, cluster + 1)
+            kernels.kendall_log_likelihoods(self.clicks, consensus[mine], rates[mine], logs, values)
+            columns.append(values)
+        return np.concatenate(columns, axis=1)
 
     def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
         """``counts[cluster, item]`` of clicks, then ``[cluster, size]`` of users."""
@@ -179,7 +178,7 @@ class KendallClicks(Law):
         """The normalising constants."""
         largest = int(self.sizes.max(initial=0))
         logs = [log_binomials(self.n_items, alpha, largest) for alpha in clusters.alpha.tolist()]
-        return KendallTables(clusters, np.stack(logs, axis=1))
+        return KendallTables(clusters, [each[:, None] for each in logs])
 
     @property
     def evidence_shape(self) -> tuple[int, ...]:

@@ -12,7 +12,8 @@ from ..distributions.scores import weighted_effective_size
 from ..engines.executors import StoppedError, Threads, run_together
 from ..engines.progress import Progress
 from ..files.saved import Saved
-from ..laws.law import Clusters, Counts, Law, Ranking
+from ..laws.error_rates import LEAST_CERTAINTY, MOST_CERTAINTY
+from ..laws.law import Clusters, Counts, Law, Ranking, Tally
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .chain import Chain, Moves, State, fresh_steps, new_state
@@ -224,6 +225,8 @@ class Run:
             first, self.comparison = start_clusters(
                 law, self.n_clusters, self.alpha, self.moves, self._shared, self._report
             )
+            while self._n_done < n_steps(self.n_clusters):  # there may have been fewer
+                self._report()
         elif law.is_exact:
             return
         else:
@@ -369,7 +372,7 @@ class Run:
         evidence = self.arrays["evidence"].sum(axis=0) / self.arrays["log_posterior"].size
         draws = self.arrays["consensus"]
         if not evidence.size and self.n_clusters == 1 and not self.law.has_latent:
-            return self._chain_of(0).tallies[0].best(float(self.arrays["alpha"].mean()))[None]
+            return self._tally().best(float(self.arrays["alpha"].mean()))[None]
         return np.stack(
             [
                 self.law.best_of(evidence[k], draws[:, :, k].reshape(-1, self.law.n_items))
@@ -382,7 +385,11 @@ class Run:
         """Is `best` sure to be the most likely consensus?"""
         if self.n_clusters > 1 or not self.law.is_exact or self.law.has_latent:
             return False
-        return self._chain_of(0).tallies[0].is_proved
+        return self._tally().is_proved
+
+    def _tally(self) -> Tally:
+        """That of all users, of any chain: those before a checkpoint are not here any more."""
+        return next(chain for chain in self._chains if chain is not None).tallies[0]
 
     def stuck(self) -> list[int]:
         """Chains whose draws cannot be typical, against the best place that is known.
@@ -455,7 +462,7 @@ class Run:
             chain.rng, chain.n_sweeps = saved.generator("rng"), sweep
             chain.go_to(chain.state)
             saved.check_all_used()
-        self._n_done = number * self.lengths.n_sweeps + sweep
+        self._n_done += number * self.lengths.n_sweeps + sweep
         return number, chain, sweep
 
     def _fill(self, saved: Saved, number: int, sweep: int) -> None:
@@ -471,6 +478,9 @@ class Run:
         saved.check_range("memberships", self.arrays["memberships"], 0, self.lengths.n_draws + 1)
         if np.isinf(self.arrays["log_posterior"][drawn]).any():
             saved.refuse("log_posterior", "must be finite")
+        if not np.isfinite(self.arrays["evidence"]).all():
+            saved.refuse("evidence", "must be finite")
+        saved.check_range("errors", self.arrays["errors"][drawn], 0, MOST_CERTAINTY)
         if self.arrays["latent"].size:
             saved.check_rankings("latent", self.arrays["latent"][drawn])
 
@@ -482,6 +492,7 @@ class Run:
         saved.check_range("alpha", arrays["alpha"], 0, MAX_ALPHA)
         saved.check_shares("weights", arrays["weights"])
         saved.check_range("labels", arrays["labels"], 0, self.n_clusters - 1)
+        saved.check_range("errors", arrays["errors"], LEAST_CERTAINTY**2, MOST_CERTAINTY)
         saved.check_range("log_steps", arrays["log_steps"], -700, 700)
         saved.check_range("log_moves", arrays["log_moves"], 0, 700)
         if len(arrays["latent"]):

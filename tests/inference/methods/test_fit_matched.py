@@ -7,12 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
-from pseudomallows.inference.chains.matched_mixture import MatchedMixture
-from pseudomallows.latent.matched import matched_users as matched_users
 from scipy import stats
 
 import pseudomallows as pm
-from pseudomallows.inference import checkpoint, run
+from pseudomallows.sampling import run
+from pseudomallows.sampling.chain import Chain
 
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
 ARRAYS += ("latent", "chain_memberships")
@@ -61,10 +60,8 @@ def assert_same(found, other):
 def test_chains_run_at_the_same_time(n_clusters, monkeypatch):
     """Two of them meet in a sweep; one after the other they would wait for ever."""
     wanted("matched", n_clusters)  # on one thread, where nobody waits
-    meeting, sweep = threading.Barrier(2, timeout=60), MatchedMixture.sweep
-    monkeypatch.setattr(
-        MatchedMixture, "sweep", lambda self, adapt: (meeting.wait(), sweep(self, adapt))
-    )
+    meeting, keep = threading.Barrier(2, timeout=60), run.Run._keep_draw
+    monkeypatch.setattr(run.Run, "_keep_draw", lambda *args: (meeting.wait(), keep(*args)))
     assert_same(
         fit("matched", n_clusters, executor=pm.Threads(2)), wanted("matched", n_clusters)[0]
     )
@@ -95,54 +92,12 @@ def test_an_interrupt_ends_all_chains_at_once():
 
 
 def test_an_error_of_one_chain_ends_the_fit(monkeypatch):
-    monkeypatch.setattr(MatchedMixture, "difference", lambda self: 1 / 0)
+    monkeypatch.setattr(Chain, "log_prior", lambda self: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         fit("matched", 1, executor=pm.Threads(2))
 
 
-# the same bits
-
-
-@pytest.mark.parametrize(("method", "n_clusters"), KINDS)
-def test_threads_and_blocks_leave_no_trace(method, n_clusters, monkeypatch):
-    whole, _ = wanted(method, n_clusters)
-    assert_same(fit(method, n_clusters, executor=pm.Threads(2)), whole)
-    monkeypatch.setattr(matched_users, "N_BLOCKS", 13)
-    monkeypatch.setattr(matched_users, "BLOCK", 1)
-    assert_same(fit(method, n_clusters, executor=pm.Threads(2)), whole)
-
-
-def test_another_seed_gives_other_bits():
-    assert not np.array_equal(fit("mcmc", 1, rng=4).consensus, wanted("mcmc", 1)[0].consensus)
-
-
-class StopHereError(Exception):
-    pass
-
-
-def stop_at(step):
-    def progress(done, total):
-        if done == step:
-            raise StopHereError
-
-    return progress
-
-
-@pytest.mark.parametrize(("method", "n_clusters"), KINDS)
-def test_interrupted_fits_go_on(method, n_clusters, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "PAUSE", 0)
-    monkeypatch.setattr(checkpoint, "SHARE", 1e9)
-    whole, n_steps = wanted(method, n_clusters)
-    file = tmp_path / "fit.checkpoint"
-    sweeps = SHORT["n_draws"] + SHORT["warmup"]  # of the last chain
-    for step in (n_steps, n_steps - 2, n_steps - 7, n_steps - sweeps + 2):
-        with pytest.raises(StopHereError):
-            fit(method, n_clusters, checkpoint=file, progress=stop_at(step))
-        seen = []
-        note = {"progress": lambda done, total, seen=seen: seen.append(done)}
-        assert_same(fit(method, n_clusters, checkpoint=file, **note), whole)
-        assert seen[0] == step  # it did not begin anew
-        assert not file.exists()
+# what is kept
 
 
 @pytest.mark.parametrize(("method", "n_clusters"), KINDS)
@@ -210,40 +165,55 @@ def test_few_draws_are_checked_too():
         assert len(posterior.settings["matched"]["differences"]) == number
 
 
+def say_differences(monkeypatch, values):
+    """Let the exact law be so far from the additive one on the draws that are looked at."""
+    checks = run.Run.checks
+
+    def changed(self):
+        self.arrays["differences"][:] = np.reshape(values, self.arrays["differences"].shape)
+        return checks(self)
+
+    monkeypatch.setattr(run.Run, "checks", changed)
+
+
 def test_it_warns_where_it_is_far_from_the_exact_law(monkeypatch):
-    values = iter([0.0, 5.0, 9.0, 2.0, 1.0, 3.0])
-    monkeypatch.setattr(MatchedMixture, "difference", lambda self: next(values))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = pm.fit(data(), "matched", rng=3, **SHORT)
+    say_differences(monkeypatch, [0.0, 5.0, 9.0, 2.0, 1.0, 3.0])
+    with pytest.warns(pm.diagnostics.MatchedWarning, match="use method='mcmc'") as caught:
+        result = fit("matched", 1)
     warning = next(
         each.message for each in caught if isinstance(each.message, pm.diagnostics.MatchedWarning)
     )
     assert "Use method='mcmc'" in str(warning)
-    assert str(warning) in map(str, found.verdict().checks)
+    assert str(warning) in map(str, result.verdict().checks)
     assert warning.n_draws == 6
     assert warning.effective_share == pytest.approx(1 / 6, abs=0.02)
 
 
 def test_it_does_not_warn_where_it_is_near(monkeypatch):
-    values = iter([0.0, 0.5, 0.9, 0.2, 0.3, 0.1])
-    monkeypatch.setattr(MatchedMixture, "difference", lambda self: next(values))
-    found = fit("matched", 1)
-    assert "too rough" not in found.verdict().words
+    say_differences(monkeypatch, [0.0, 0.5, 0.9, 0.2, 0.3, 0.1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pm.diagnostics.MatchedWarning)
+        found = fit("matched", 1)
     assert sorted(found.settings["matched"]["differences"]) == [0.0, 0.1, 0.2, 0.3, 0.5, 0.9]
     assert 0.5 < found.settings["matched"]["effective_share"] < 1
 
 
-def test_it_is_for_clicks_only():
+def test_full_rankings_are_refused():
     prefs = pm.simulate_rankings(20, 5, 3, rng=1).preferences
-    with pytest.raises(ValueError, match="matched"):
+    with pytest.raises(ValueError, match=r"matched.* is not for full rankings: use 'mcmc'"):
         pm.fit(prefs, "matched", rng=1)
 
 
-@pytest.mark.parametrize("method", ["mcmc", "matched"])
-def test_labels_have_no_refresh(method):
-    with pytest.raises(ValueError, match="refresh: the labels of clusters of clicks"):
-        pm.fit(data(), method, n_clusters=2, refresh=3, rng=1)
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_partial_rankings_are_near_the_exact_law(n_clusters):
+    made = pm.simulate_rankings(300, 10, [12.0] * n_clusters, top=4, rng=1)
+    options = {"n_clusters": n_clusters, "n_draws": 150, "rng": 1}
+    near, exact = (quietly(made.preferences, each, **options) for each in ("matched", "mcmc"))
+    assert near.settings["matched"]["effective_share"] > 0.5
+    assert np.abs(near.mean_ranks() - exact.mean_ranks()).max() < 0.3
+    assert near.alpha.mean() == pytest.approx(exact.alpha.mean(), rel=0.05)
+    with pytest.raises(ValueError, match="the footrule only, got distance='hamming'"):
+        pm.fit(made.preferences, "matched", distance="hamming", rng=1)
 
 
 @pytest.mark.parametrize(("method", "n_clusters"), KINDS)

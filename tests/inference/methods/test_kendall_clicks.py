@@ -5,11 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from pseudomallows.latent.matched import matched_users as matched_users
 
 import pseudomallows as pm
-from pseudomallows.inference import checkpoint
-from pseudomallows.inference.methods import fit_mcmc as mcmc
+from pseudomallows.inference.methods import sampler
 
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
 ARRAYS += ("latent", "chain_memberships")
@@ -52,41 +50,6 @@ def wanted(n_clusters):
 def assert_same(found, other):
     for name in ARRAYS:
         assert np.array_equal(getattr(found, name), getattr(other, name), equal_nan=True), name
-
-
-# the same bits
-
-
-@pytest.mark.parametrize("n_clusters", [1, 2])
-def test_threads_and_blocks_leave_no_trace(n_clusters, monkeypatch):
-    whole, _ = wanted(n_clusters)
-    monkeypatch.setattr(matched_users, "N_BLOCKS", 13)
-    monkeypatch.setattr(matched_users, "BLOCK", 1)
-    assert_same(quietly(data(), n_clusters=n_clusters, executor=pm.Threads(2)), whole)
-    other = quietly(data(), n_clusters=n_clusters, rng=4)
-    assert not np.array_equal(other.consensus, whole.consensus)
-
-
-@pytest.mark.parametrize("n_clusters", [1, 2])
-def test_interrupted_fits_go_on(n_clusters, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "PAUSE", 0)
-    monkeypatch.setattr(checkpoint, "SHARE", 1e9)
-    whole, n_steps = wanted(n_clusters)
-    file = tmp_path / "fit.checkpoint"
-
-    class StopHereError(Exception):
-        pass
-
-    for step in (n_steps, n_steps - 7):
-
-        def progress(done, total, step=step):
-            if done == step:
-                raise StopHereError
-
-        with pytest.raises(StopHereError):
-            quietly(data(), n_clusters=n_clusters, checkpoint=file, progress=progress)
-        assert_same(quietly(data(), n_clusters=n_clusters, checkpoint=file), whole)
-        assert not file.exists()
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2])
@@ -166,16 +129,16 @@ def test_other_methods_say_what_to_use(method):
         pm.fit(data(), method, distance="kendall", rng=1)
 
 
-@pytest.mark.parametrize("option", [{"augmentation": "exact"}, {"move": "leap_and_shift"}])
-def test_options_of_latent_rankings_are_refused(option):
+@pytest.mark.parametrize("option", [{"leap": 2}, {"move": "leap_and_shift"}])
+def test_other_moves_are_refused(option):
     (name,) = option
-    with pytest.raises(ValueError, match=f"{name}=.* whose latent .* are summed out: leave {name}"):
+    with pytest.raises(ValueError, match=f"{name}=.* which have moves of their own: leave {name}"):
         pm.fit(data(), "mcmc", distance="kendall", rng=1, **option)
 
 
 def test_a_huge_catalogue_keeps_fewer_draws(monkeypatch):
-    monkeypatch.setattr(mcmc, "ROOM", 2 * 4 * 8 * 30)
+    monkeypatch.setattr(sampler, "ROOM", 2 * 4 * 8 * 30)
     posterior = quietly(data(), n_draws=None)
     assert posterior.consensus.shape[1] == posterior.settings["options"]["n_draws"] == 30
-    monkeypatch.setattr(mcmc, "ROOM", 1)
-    assert quietly(data(), n_draws=None).consensus.shape[1] == mcmc.LEAST_DRAWS
+    monkeypatch.setattr(sampler, "ROOM", 1)
+    assert quietly(data(), n_draws=None).consensus.shape[1] == sampler.LEAST_DRAWS

@@ -9,11 +9,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from pseudomallows.inference.checkpoint import describe_call
 
 import pseudomallows as pm
 from pseudomallows.inference.methods import METHODS, Case, Plan
 from pseudomallows.inference.methods.method import describe_options
+from pseudomallows.sampling.checkpoint import describe_call
 
 KINDS = {"full": "full rankings", "partial": "partial rankings", "clicks": "clicks"}
 
@@ -29,27 +29,27 @@ def data(kind):
     return pm.Preferences.from_rankings(ranks if kind == "full" else np.where(ranks <= 3, ranks, 0))
 
 
-DEFAULTS = {  # (method, kind, clusters): draws, chains, thin, warmup, refresh
-    ("pseudo", "full", 1): (200, 1, 1, 0, None),
-    ("pseudo", "full", 2): (200, 1, 1, 50, None),
-    ("pseudo", "partial", 1): (200, 1, 10, 1000, None),
-    ("pseudo", "partial", 2): (200, 1, 5, 200, None),
-    ("pseudo", "clicks", 1): (200, 1, 1, 20, None),
-    ("pseudo", "clicks", 2): (200, 1, 1, 20, None),
-    ("balanced", "full", 1): (4000, 1, 1, 0, None),
-    ("balanced", "full", 2): (200, 1, 1, 50, None),
-    ("balanced", "partial", 1): (200, 1, 10, 1000, None),
-    ("balanced", "partial", 2): (200, 1, 5, 200, None),
-    ("balanced", "clicks", 1): (200, 1, 10, 1000, None),
-    ("balanced", "clicks", 2): (200, 1, 5, 200, None),
-    ("mcmc", "full", 1): (200, 4, 1, 100, 1),
-    ("mcmc", "full", 2): (200, 4, 1, 50, 1),
-    ("mcmc", "partial", 1): (200, 4, 5, 500, 1),
-    ("mcmc", "partial", 2): (200, 4, 5, 200, 5),
-    ("mcmc", "clicks", 1): (100, 4, 1, 25, 1),
-    ("mcmc", "clicks", 2): (100, 4, 1, 25, 1),
-    ("matched", "clicks", 1): (200, 4, 1, 50, 1),
-    ("matched", "clicks", 2): (200, 4, 1, 50, 1),
+DEFAULTS = {  # (method, kind, clusters): draws, chains, thin, warmup
+    ("pseudo", "full", 1): (200, 1, 1, 0),
+    ("pseudo", "full", 2): (200, 1, 1, 50),
+    ("pseudo", "partial", 1): (200, 1, 10, 1000),
+    ("pseudo", "partial", 2): (200, 1, 5, 200),
+    ("pseudo", "clicks", 1): (200, 1, 1, 20),
+    ("pseudo", "clicks", 2): (200, 1, 1, 20),
+    ("balanced", "full", 1): (4000, 1, 1, 0),
+    ("balanced", "full", 2): (200, 1, 1, 50),
+    ("balanced", "partial", 1): (200, 1, 10, 1000),
+    ("balanced", "partial", 2): (200, 1, 5, 200),
+    ("balanced", "clicks", 1): (200, 1, 10, 1000),
+    ("balanced", "clicks", 2): (200, 1, 5, 200),
+    ("mcmc", "full", 1): (200, 4, 1, 100),
+    ("mcmc", "full", 2): (200, 4, 1, 50),
+    **{  # where latent rankings are summed out
+        (method, kind, n_clusters): (100, 4, 1, 25)
+        for method in ("mcmc", "matched")
+        for kind in ("partial", "clicks")
+        for n_clusters in (1, 2)
+    },
 }
 LONG_WARMUPS = {  # of 1,000 draws, where the least number of sweeps does not matter
     ("pseudo", "full", 1): 0,
@@ -66,12 +66,12 @@ LONG_WARMUPS = {  # of 1,000 draws, where the least number of sweeps does not ma
     ("balanced", "clicks", 2): 1000,
     ("mcmc", "full", 1): 500,
     ("mcmc", "full", 2): 200,
-    ("mcmc", "partial", 1): 2500,
-    ("mcmc", "partial", 2): 1000,
-    ("mcmc", "clicks", 1): 250,
-    ("mcmc", "clicks", 2): 250,
-    ("matched", "clicks", 1): 250,
-    ("matched", "clicks", 2): 250,
+    **{
+        (method, kind, n_clusters): 250
+        for method in ("mcmc", "matched")
+        for kind in ("partial", "clicks")
+        for n_clusters in (1, 2)
+    },
 }
 OPTIONS = {  # of each method: those of all data, and those that some data or clusters add
     "pseudo": {"n_chains", "distance", "sigma"},
@@ -91,14 +91,13 @@ def options_of(method, kind, n_clusters):
         names |= {"warmup", "thin"}
     is_sampler = method in ("mcmc", "matched")
     if n_clusters > 1:
-        names |= {"refresh", "share_prior"} if is_sampler else {"share_prior"}
+        names |= {"share_prior"}
     elif is_sampler:
-        names |= {"start"}
+        names |= {"start", "temperatures"}
     if kind != "full" and (is_sampler or n_clusters == 1):
         names |= {"keep_latent"}
     if kind == "clicks":
         names |= {"order"} if method == "pseudo" else set()
-        names |= {"augmentation"} if method == "mcmc" else set()
     return names
 
 
@@ -113,14 +112,7 @@ def plan_of(method, kind, n_clusters, n_draws=None, **options):
 def test_defaults_depend_on_the_data_and_the_clusters(case):
     plan = plan_of(*case)
     chosen = plan.method
-    found = (
-        plan.n_draws,
-        chosen.n_chains,
-        plan.thin,
-        plan.warmup,
-        getattr(chosen, "refresh", None),
-    )
-    assert found == DEFAULTS[case]
+    assert (plan.n_draws, chosen.n_chains, plan.thin, plan.warmup) == DEFAULTS[case]
     assert plan.n_sweeps == plan.warmup + plan.n_draws * plan.thin
 
 
@@ -165,21 +157,22 @@ def test_insertions_are_for_ulam_only():
 
 def test_other_defaults():
     clicks = plan_of("mcmc", "clicks", 1).method
-    assert (clicks.augmentation, clicks.keep_latent) == ("matched", ())
+    assert (clicks.temperatures, clicks.keep_latent) == (None, ())
     pseudo = plan_of("pseudo", "clicks", 2).method
     assert (pseudo.order, pseudo.share_prior) == ("uniform", 1.0)
     assert plan_of("balanced", "full", 1).method.weighted is True
 
 
+def test_chains_that_keep_latent_rankings_are_longer():
+    plan = plan_of("mcmc", "partial", 1, distance="ulam")
+    assert (plan.n_draws, plan.thin, plan.warmup) == (200, 5, 500)
+
+
 @pytest.mark.parametrize("case", DEFAULTS)
 def test_what_is_given_is_kept(case):
     names = options_of(*case)
-    given = {"n_chains": 3, "warmup": 7, "thin": 2, "refresh": 4, "share_prior": 0.5}
+    given = {"n_chains": 3, "warmup": 7, "thin": 2, "share_prior": 0.5}
     given = {name: value for name, value in given.items() if name in names}
-    if case[0] in ("mcmc", "matched") and case[1:] == ("clicks", 2):
-        with pytest.raises(ValueError, match=r"refresh: the labels .* are drawn in every round"):
-            plan_of(*case, n_draws=11, refresh=4)
-        del given["refresh"]
     chosen = plan_of(*case, n_draws=11, **given).method
     assert {name: getattr(chosen, name) for name in given} == given
 
@@ -187,13 +180,6 @@ def test_what_is_given_is_kept(case):
 def test_a_0_that_is_given_is_no_default():
     assert plan_of("mcmc", "full", 1, warmup=0).warmup == 0
     assert plan_of("pseudo", "clicks", 2, sigma=0).method.sigma == 0
-
-
-def test_a_refresh_is_never_longer_than_the_chain_unless_it_was_given():
-    given = {"n_draws": 3, "thin": 1}
-    assert plan_of("mcmc", "partial", 2, **given).method.refresh == 3
-    with pytest.raises(ValueError, match="refresh must be at most the 3 sweeps after the warmup"):
-        plan_of("mcmc", "partial", 2, **given, refresh=4)
 
 
 # unknown options
@@ -252,8 +238,8 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("mcmc", "full", 1, "warmup", "many", TypeError, f"{WHOLE} 'many'"),
     ("pseudo", "clicks", 1, "thin", 0, ValueError, "must be 1 or more, got 0"),
     ("pseudo", "clicks", 1, "thin", 1.5, TypeError, f"{WHOLE} 1.5"),
-    ("mcmc", "full", 2, "refresh", 0, ValueError, "must be 1 or more, got 0"),
-    ("mcmc", "full", 2, "refresh", "5", TypeError, f"{WHOLE} '5'"),
+    ("mcmc", "full", 1, "temperatures", 1, ValueError, "must be 2 or more, got 1"),
+    ("mcmc", "full", 1, "temperatures", "5", TypeError, f"{WHOLE} '5'"),
     ("pseudo", "full", 2, "share_prior", 0, ValueError, "must be above 0, got 0"),
     ("pseudo", "full", 2, "share_prior", -1, ValueError, "must be a finite number, 0 or more"),
     ("pseudo", "full", 2, "share_prior", np.nan, ValueError, "must be a finite number"),
@@ -274,7 +260,6 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("mcmc", "full", 1, "leap", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "n_moves", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "start", "best", ValueError, "'map', 'random', got 'best'"),
-    ("mcmc", "clicks", 1, "augmentation", "x", ValueError, "'matched', 'exact', got 'x'"),
     ("mcmc", "votes", 1, "gaps", "wide", ValueError, "one of 'auto', 'equal', 'free', got 'wide'"),
     ("mcmc", "votes", 1, "errors", "some", ValueError, "'bernoulli', 'logistic', got 'some'"),
     ("mcmc", "votes", 1, "theta_prior", 1, TypeError, "must be two numbers above 0, got 1"),
@@ -308,7 +293,7 @@ def test_every_option_has_a_bad_value_in_the_table():
 
 NO_NONE = [  # options whose default is a value
     *[("pseudo", "clicks", 2, name) for name in ("n_chains", "share_prior", "order")],
-    *[("mcmc", "clicks", 1, name) for name in ("start", "augmentation")],
+    ("mcmc", "clicks", 1, "start"),
 ]
 
 

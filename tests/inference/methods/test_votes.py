@@ -7,12 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
-from pseudomallows.inference.priors import default_prior, log_density
 from scipy import stats
 
 import naive
 import pseudomallows as pm
 from helpers import p_value
+from pseudomallows.sampling.priors import AlphaPrior, default_prior
 from simulated_votes import bradley_terry, simulate, votes_of_wins
 
 WINS = np.array([[0, 3, 2, 4], [1, 0, 3, 2], [1, 1, 0, 2], [0, 1, 2, 0]])
@@ -40,7 +40,7 @@ def joint(shape, rate):
     for place, alpha in enumerate(GRID.tolist()):
         logs_of = {gap: math.log(probability(gap, 4, alpha)) for gap in (-3, -2, -1, 1, 2, 3)}
         for number, ranks in enumerate(naive.all_rankings(4)):
-            logs[number, place] = log_density((shape, rate), alpha) + math.log(alpha)
+            logs[number, place] = AlphaPrior(shape, rate).log_density(alpha) + math.log(alpha)
             for i, j in itertools.permutations(range(4), 2):
                 logs[number, place] += WINS[i, j] * logs_of[ranks[j] - ranks[i]]
     found = np.exp(logs - logs.max())

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pseudomallows.latent.own_laws import FootruleLaw
 
 import pseudomallows as pm
 import pseudomallows.inference.personal.blend as blend_module
@@ -17,6 +16,7 @@ from pseudomallows.inference.personal.parts import Factors, Popularity, Regressi
 from pseudomallows.inference.personal.products import AllProducts, NearProducts
 from pseudomallows.inference.reproduce import call_of
 from pseudomallows.kernels.click_rows import slice_clicks
+from pseudomallows.laws.own_laws import FootruleLaw
 from pseudomallows.posteriors.check_saved import WrongFileError
 from pseudomallows.posteriors.personal_fit import clicks_matrix
 from pseudomallows.preferences import Clicks

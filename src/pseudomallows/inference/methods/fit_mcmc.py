@@ -79,6 +79,16 @@ class Mcmc(Sampler):
         errors = self.errors or ("bernoulli" if case.is_contradictory else "none")
         return super().other_defaults(case, n_sweeps) | {"errors": errors}
 
+    def check_distance(self, case: Case) -> None:
+        """Clicks by Kendall's distance have moves of their own."""
+        is_kendall = case.has_clicks and self.distance == "kendall"
+        if is_kendall and (self.move or self.leap) is not None:
+            name = "leap" if self.move is None else "move"
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} does not go with clicks and distance='kendall', "
+                f"which have moves of their own: leave {name} out"
+            )
+
     def law(self, prefs: Preferences, executor: Executor | None) -> Law:
         """The law of the users."""
         is_votes = prefs.is_vote and self.distance == "kendall"
