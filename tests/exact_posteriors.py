@@ -1,5 +1,5 @@
-"""The posterior of consensus, alpha, labels, weights, errors and latent rankings by enumeration, for
-three and four items, for every law; and where one sweep of a chain from there ends."""
+"""The posterior of consensus, alpha, labels, weights, errors and latent rankings by enumeration,
+for three and four items, for every law; and where one sweep of a chain from there ends."""
 
 import functools
 import itertools

@@ -10,8 +10,8 @@ from exact_posteriors import (
     EXAMPLES,
     PRIOR,
     WEIGHT_PRIOR,
-    Example,
     Exact,
+    Example,
     ends_of_sweeps,
     moves_of,
     state_of,
@@ -219,7 +219,9 @@ def test_the_density_of_a_draw_has_the_priors():
     assert chain.log_prior() == pytest.approx(PRIOR.log_density(1.0))
     weights = np.array([0.3, 0.7])
     state = chain.state._replace(
-        alpha=np.array([2.0, 3.0]), weights=weights, consensus=np.tile(chain.state.consensus, (2, 1))
+        alpha=np.array([2.0, 3.0]),
+        weights=weights,
+        consensus=np.tile(chain.state.consensus, (2, 1)),
     )
     chain.go_to(state)
     wanted = PRIOR.log_density(2.0) + PRIOR.log_density(3.0)

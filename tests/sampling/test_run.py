@@ -45,7 +45,9 @@ def data(kind):
         for user, ranking in enumerate(ranks):
             for _ in range(n_pairs):
                 one, other = rng.choice(5, 2, replace=False)
-                is_right = ranking[one] < ranking[other] or (kind == "cycles" and rng.random() < 0.2)
+                is_right = ranking[one] < ranking[other] or (
+                    kind == "cycles" and rng.random() < 0.2
+                )
                 triples.append((user, one, other) if is_right else (user, other, one))
         return pm.Preferences.from_pairs(triples, items=range(5))
     if kind == "tops":

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import pseudomallows as pm
-from exact_posteriors import EXAMPLES, PRIOR, Example, Exact, moves_of, state_of
+from exact_posteriors import EXAMPLES, PRIOR, Exact, Example, moves_of, state_of
 from pseudomallows.laws.law import Clusters
 from pseudomallows.sampling.chain import new_state
 from pseudomallows.sampling.temper import TemperedChain, log_evidence, powers

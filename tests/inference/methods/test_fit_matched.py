@@ -23,6 +23,8 @@ def quietly(*arguments, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
         warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
+        if options.get("n_clusters", 1) > 1:
+            warnings.simplefilter("ignore", pm.diagnostics.MatchedWarning)
         return pm.fit(*arguments, **options)
 
 
@@ -199,7 +201,7 @@ def test_it_does_not_warn_where_it_is_near(monkeypatch):
 
 def test_full_rankings_are_refused():
     prefs = pm.simulate_rankings(20, 5, 3, rng=1).preferences
-    with pytest.raises(ValueError, match="matched.* is not for full rankings: use 'mcmc'"):
+    with pytest.raises(ValueError, match=r"matched.* is not for full rankings: use 'mcmc'"):
         pm.fit(prefs, "matched", rng=1)
 
 
