@@ -118,7 +118,6 @@ CASES = [
     (fit(n_clusters="many"), 'n_clusters must be a whole number or "auto", got \'many\''),
     (fit(n_clusters=1000), "at most the number of users who say anything, [0-9]+, got 1000"),
     (fit(n_clusters=2, start="random"), "with 2 clusters has no option 'start'"),
-    (fit(n_clusters=2, refresh=0), "refresh must be 1 or more, got 0"),
     (fit(n_clusters=2, share_prior=0), "share_prior must be above 0, got 0"),
     (fit(n_draws=0), "n_draws must be 1 or more, got 0"),
     (fit(n_draws=True), "n_draws must be a whole number, got True"),

@@ -9,9 +9,8 @@ import pytest
 import naive
 import pseudomallows as pm
 from helpers import p_value
-from pseudomallows.latent.click_population import ClickPopulation
-from pseudomallows.latent.population import DrawOrigin, finish_draws
-from pseudomallows.paper.clicks import PseudoDraw
+from pseudomallows.laws.registry import make_law
+from pseudomallows.paper.clicks import PseudoChain, PseudoMoves
 
 
 def quietly(*arguments, **options):
@@ -35,11 +34,11 @@ ROWS = [[0, 3], [1, 2, 4], [4]]
 def counts_of(rows, weights=None, number=1, order="uniform"):
     """``counts[item, rank - 1]`` of one draw of all users."""
     prefs = pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(5), weights=weights)
-    population = ClickPopulation(prefs, pm.Threads(1))
-    draw = PseudoDraw(population, DrawOrigin(CONSENSUS, 2.0, 5, number), order)
-    (found,) = finish_draws([draw], pm.Threads(1))
-    assert found.consensus.tolist() == [2, 5, 1, 3, 4]  # it stays
-    return found.tally.counts
+    law, moves = make_law(prefs, pm.Threads(1)), PseudoMoves(order=order)
+    where = (CONSENSUS[None], np.array([2.0]), None)
+    chain = PseudoChain(law, *where, moves, np.random.default_rng(1))
+    chain.n_sweeps = number
+    return chain.tally(0).counts
 
 
 @pytest.mark.parametrize("order", ["uniform", "v", "top_bottom"])
