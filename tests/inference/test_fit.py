@@ -188,9 +188,8 @@ def test_users_who_do_not_agree_are_pointed_out():
 @pytest.mark.parametrize("top", [None, 3])
 def test_very_few_draws_are_pointed_out(top):
     prefs = pm.simulate_rankings(300, 40, 8, top=top, rng=1).preferences
-    with pytest.warns(pm.ConvergenceWarning) as record:
+    with pytest.warns(pm.ConvergenceWarning, match="the chains have not converged"):
         pm.fit(prefs, "mcmc", start="random", n_draws=2, warmup=0, thin=1, n_moves=5, rng=1)
-    assert record[0].message.stuck == [0, 1, 2, 3]
 
 
 def test_extreme_priors_of_alpha_are_no_trouble():

@@ -67,6 +67,11 @@ def total_variation(posterior, law):
     return sum(abs(shares[each] - law[each]) for each in law) / 2
 
 
+def is_uneven(posterior):
+    """Of Condorcet's cycles: are the items of a block, all alike, told apart?"""
+    return np.ptp(posterior.mean_ranks().reshape(3, 3), axis=1).max() > 0.4
+
+
 @pytest.mark.parametrize("name", TWO_MODES)
 def test_a_fit_with_two_modes_is_not_called_good_unless_it_has_both(name):
     rankings, sizes, distance = TWO_MODES[name]
@@ -77,7 +82,7 @@ def test_a_fit_with_two_modes_is_not_called_good_unless_it_has_both(name):
         if not has_converged(posterior):
             assert pm.ConvergenceWarning in caught
         else:  # the chains went to and fro, or by bad luck all to one mode and not back
-            wrong += law is None or total_variation(posterior, law) > 0.15
+            wrong += is_uneven(posterior) if law is None else total_variation(posterior, law) > 0.15
     assert wrong <= 1
 
 
@@ -109,7 +114,8 @@ def test_ordinary_data_are_called_good(number):
 
 def test_every_second_chain_begins_elsewhere_and_a_start_that_is_given_is_kept():
     rankings, sizes, distance = TWO_MODES["Hamming"]
-    chains = fit_of(rankings, sizes, distance, rng=1)[0].consensus.reshape(4, -1, 5)
+    plain = {"n_draws": 200, "rng": 1}  # or they would be tempered
+    chains = fit_of(rankings, sizes, distance, **plain)[0].consensus.reshape(4, -1, 5)
     assert (chains == chains[:, :1]).all()  # none of them leaves its mode
     found = [rankings.index(chain[0].tolist()) for chain in chains]
     assert found[0] == found[2] != found[1] == found[3]

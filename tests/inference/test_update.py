@@ -112,14 +112,14 @@ def test_same_seed_same_bits_whatever_the_threads_and_from_a_file(n_clusters, tm
 
 def test_settings_are_those_of_the_fit():
     prefs = data(1)
-    old = pm.fit(of_half_the_users(prefs), "mcmc", 5.0, n_draws=30, n_chains=2, n_moves=99, rng=1)
+    old = pm.fit(of_half_the_users(prefs), "mcmc", 5.0, n_draws=60, n_chains=2, n_moves=99, rng=1)
     seen = []
     newer = old.update(prefs, rng=2, progress=lambda *at: seen.append(at))
     assert newer.settings["options"] == old.settings["options"]
     assert (newer.settings["updates"], newer.settings["seed"]) == (1, 2)
     assert newer.settings["alpha"] == 5
     assert (newer.alpha == 5).all()
-    assert seen[-1] == (80, 80)  # 2 chains of 10 + 30 sweeps
+    assert seen[-1] == (140, 140)  # 2 chains of 10 + 60 sweeps
     more = newer.update({"zoe": [1, 2]}, n_draws=40, rng=3)
     assert more.consensus.shape == (2, 40, 1, 8)
     assert more.settings["updates"] == 2
@@ -163,7 +163,7 @@ def test_recommendations_go_to_new_users_and_not_to_what_they_clicked():
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("pseudo", {}), ("mcmc", {"augmentation": "exact", "n_draws": 20}), ("personal", {})],
+    [("pseudo", {}), ("mcmc", {"distance": "spearman", "n_draws": 20}), ("personal", {})],
 )
 def test_other_fits_of_clicks_are_made_anew(method, options):
     prefs = data(1)

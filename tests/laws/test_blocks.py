@@ -236,7 +236,7 @@ def test_an_anchor_at_clusters_agrees_over_the_users_of_all(case):
     tallies, exact = law.tallies(labels, 3), law.weigh(clusters, labels)
     found = [t.curve(c)(1.0) for t, c in zip(tallies, clusters.consensus, strict=True)]
     assert sum(found) == pytest.approx(exact.sum(), abs=1e-6)
-    assert law.tables(clusters).offset == pytest.approx([law.offset(0)] * 3)
+    assert law.tables(clusters).offset == pytest.approx([law.offset(0, k) for k in range(3)])
     swapped = law.weigh(clusters, (labels + 1) % 3).sum()
     assert sum(found) != pytest.approx(swapped, abs=1e-2)
 

@@ -89,7 +89,7 @@ def test_another_prior_of_the_errors_is_noticed():
 
 # Where the additive law is poor
 
-POOR = {"weights": [3, 3, 3, 1]}  # of "gaps and ties"
+POOR = {"weights": [3, 3, 3, 1], "n_starts": 1500}  # of "gaps and ties"
 
 
 def test_the_correction_makes_a_poor_additive_law_exact():

@@ -169,7 +169,7 @@ class AugmentedLaw(Law):
         """Not without the latent rankings: see `given`."""
         raise NotImplementedError
 
-    def tally(self, counts: Counts, n_users: int) -> Tally:
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> Tally:
         """Not without the latent rankings: see `given`."""
         raise NotImplementedError
 

@@ -75,8 +75,8 @@ class BlockTables(NamedTuple):
 class BlockTally(Tally):
     """``counts[block, item]`` users have an item in a block."""
 
-    def __init__(self, law: "BlockLaw", counts: Counts, n_users: int):
-        self.law, self.counts, self.n_users = law, counts, n_users
+    def __init__(self, law: "BlockLaw", counts: Counts, n_users: int, cluster: int):
+        self.law, self.counts, self.n_users, self.cluster = law, counts, n_users, cluster
         self._costs: dict[float, Floats] = {}
 
     def curve(self, consensus: Ranking) -> Curve:
@@ -86,7 +86,7 @@ class BlockTally(Tally):
         def at(grid: int) -> float:
             if grid not in values:
                 total = kernels.sum_weights(self.counts, consensus, law.table(grid))
-                values[grid] = total + self.n_users * law.offset(grid)
+                values[grid] = total + self.n_users * law.offset(grid, self.cluster)
             return values[grid]
 
         return lambda alpha: sum(factor * at(grid) for grid, factor in law.terms(alpha))
@@ -141,7 +141,7 @@ class BlockLaw(Law):
     ):
         super().__init__(n_items, distance, blocks, weights, executor)
         self._tables: dict[int, Floats] = {}
-        self._offsets: dict[int, float] = {}
+        self._offsets: dict[int, Floats] = {}  # of each cluster
         self._anchor: tuple[Clusters, Labels | None, list[Any]] | None = None
         self._lock = threading.RLock()
         self._latest: tuple[float, Floats] | None = None
@@ -188,28 +188,31 @@ class BlockLaw(Law):
         self._anchor, self._offsets = None, {}
         self._anchor = (clusters, labels, self.tallies(labels, clusters.n_clusters))
 
-    def offset(self, grid: int) -> float:
-        """Exact minus additive log likelihood at the anchor, a user, at a place of the grid."""
+    def offset(self, grid: int, cluster: int = 0) -> float:
+        """Exact minus additive log likelihood at the anchor, a user of the cluster, at a place of
+        the grid."""
         if self._anchor is None:
             return 0.0
-        offset = self._offsets.get(grid)
-        if offset is None:
+        offsets = self._offsets.get(grid)
+        if offsets is None:
             with self._lock:
-                offset = self._offsets.get(grid)
-                if offset is None:
-                    offset = self._offsets[grid] = self._find_offset(grid)
-        return offset
+                offsets = self._offsets.get(grid)
+                if offsets is None:
+                    offsets = self._offsets[grid] = self._find_offsets(grid)
+        return float(offsets[cluster])
 
-    def _find_offset(self, grid: int) -> float:
+    def _find_offsets(self, grid: int) -> Floats:
         assert self._anchor is not None
         clusters, labels, tallies = self._anchor
         there = clusters._replace(alpha=np.full(clusters.n_clusters, math.exp(STEP * grid)))
         table = self.table(grid)
-        additive = sum(
+        additive = [
             kernels.sum_weights(tally.counts, consensus, table)
             for tally, consensus in zip(tallies, clusters.consensus, strict=True)
-        )
-        return (float(self.weigh(there, labels).sum()) - float(additive)) / self.n_users
+        ]
+        sums = self.weigh(there, labels) - np.array(additive)
+        sizes = np.array([tally.n_users for tally in tallies])
+        return np.where(sizes > 0, sums / np.maximum(sizes, 1), sums.sum() / self.n_users)
 
     def tables(self, clusters: Clusters) -> BlockTables:
         """The additive law of each cluster, by item."""
@@ -223,8 +226,8 @@ class BlockLaw(Law):
             axis=2,
         )
         offsets = [
-            sum(factor * self.offset(grid) for grid, factor in self.terms(alpha))
-            for alpha in clusters.alpha.tolist()
+            sum(factor * self.offset(grid, cluster) for grid, factor in self.terms(alpha))
+            for cluster, alpha in enumerate(clusters.alpha.tolist())
         ]
         return BlockTables(weights, np.array(offsets))
 
@@ -237,9 +240,9 @@ class BlockLaw(Law):
         """By linear assignment."""
         return best_assignment(evidence)
 
-    def tally(self, counts: Counts, n_users: int) -> BlockTally:
-        """The tally of some users."""
-        return BlockTally(self, counts, n_users)
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> BlockTally:
+        """The tally of the users of a cluster."""
+        return BlockTally(self, counts, n_users, cluster)
 
 
 def lagrange(x: float) -> list[float]:

@@ -189,7 +189,7 @@ class KendallClicks(Law):
         """The items by their mean numbers of clicks; ties by a draw, which is to say at random."""
         return ranking_of(np.lexsort((draws[-1], -evidence)))
 
-    def tally(self, counts: Counts, n_users: int) -> KendallClickTally:
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> KendallClickTally:
         """The tally of some users."""
         return KendallClickTally(self, counts[: self.n_items], counts[self.n_items :], n_users)
 

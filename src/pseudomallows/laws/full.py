@@ -177,7 +177,7 @@ class FullLaw(Law):
             self.distance.log_partition(self.n_items, alpha)
         return FullTables(clusters, [np.zeros(1)] * len(alphas))
 
-    def tally(self, counts: Counts, n_users: int) -> Tally:
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> Tally:
         """Not from counts: see `tallies`."""
         raise NotImplementedError
 

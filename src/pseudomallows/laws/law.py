@@ -166,8 +166,8 @@ class Law(ABC):
         return self.tables(clusters)
 
     @abstractmethod
-    def tally(self, counts: Counts, n_users: int) -> Tally:
-        """The tally of some users."""
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> Tally:
+        """The tally of the users of a cluster."""
 
     @property
     def evidence_shape(self) -> tuple[int, ...]:
@@ -209,8 +209,8 @@ class Law(ABC):
         messages = [(self._labels_of(rows, labels), shape) for rows in self.slices]
         parts = self._map(_count, messages)
         counts = functools.reduce(np.add, parts)
-        sizes = self.cluster_sizes(labels, n_clusters)
-        return [self.tally(mine, int(size)) for mine, size in zip(counts, sizes, strict=True)]
+        sizes = self.cluster_sizes(labels, n_clusters).tolist()
+        return [self.tally(counts[k], sizes[k], k) for k in range(n_clusters)]
 
     def cluster_sizes(self, labels: Labels | None, n_clusters: int) -> Counts:
         """Number of users of each cluster."""

@@ -181,7 +181,7 @@ class VoteLaw(Law):
         """None: `best` says all."""
         return (0,)
 
-    def tally(self, counts: Counts, n_users: int) -> Tally:
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> Tally:
         """Not from counts: see `tallies`."""
         raise NotImplementedError
 

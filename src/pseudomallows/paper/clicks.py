@@ -162,7 +162,8 @@ class PseudoRun:
     thin: int
     alpha: float | None
     n_clusters: int
-    divide: Callable[[np.random.Generator], tuple[Any, Floats]]  # a state, and mean memberships
+    # a state, mean memberships, and whether nothing bounds the alpha of a cluster
+    divide: Callable[[np.random.Generator], tuple[Any, Floats, NDArray[np.bool_]]]
 
     def __init__(
         self,
@@ -190,11 +191,6 @@ class PseudoRun:
         """Is the likeliest consensus known?"""
         return self.n_clusters == 1 and isinstance(self.law, FullLaw)
 
-    @property
-    def unbounded(self) -> NDArray[np.bool_]:
-        """Alpha is not sampled."""
-        return np.zeros((self.n_chains, self.n_clusters), dtype=np.bool_)
-
     def stuck(self) -> list[int]:
         """None: there is no exact posterior to compare with."""
         return []
@@ -211,6 +207,7 @@ class PseudoRun:
         self.latent = np.zeros((*shape, len(self.kept_rows), n_items), dtype=np.int32)
         self.memberships = np.ones((self.n_chains, self.prefs.n_users, self.n_clusters), np.float32)
         self.costs = np.zeros((self.n_clusters, n_items, n_items))
+        self.unbounded = np.zeros((self.n_chains, self.n_clusters), dtype=np.bool_)
         self._reference: Floats | None = None
         for chain, child in enumerate(self.rng.spawn(self.n_chains)):
             if self.is_markov:
@@ -235,11 +232,11 @@ class PseudoRun:
         if self.n_clusters == 1:
             consensus, alpha = rank_randomly(self.law.mean_ranks, rng)[None], np.array([self.alpha])
             return PseudoChain(self.law, consensus, alpha, None, self._moves, rng)
-        state, memberships = self.divide(rng)
+        state, memberships, is_unbounded = self.divide(rng)
         order = np.arange(self.n_clusters)
         if self._reference is not None:
             order = order_like(self._reference, memberships)
-        memberships = memberships[:, order]
+        memberships, self.unbounded[chain] = memberships[:, order], is_unbounded[order]
         self._reference = memberships if self._reference is None else self._reference
         self.memberships[chain] = memberships.mean(axis=0)  # of users who say nothing
         self.memberships[chain, self.prefs.is_informative] = memberships
@@ -263,6 +260,7 @@ class PseudoRun:
     def results(self) -> dict[str, NDArray[Any]]:
         """The arrays of a posterior, the largest cluster first."""
         order = np.argsort(-self.memberships.sum(axis=(0, 1), dtype=np.float64), kind="stable")
+        self.unbounded = self.unbounded[:, order]
         weights = np.exp(self.log_weights - self.log_weights.max())
         shares = self.memberships[:, self.prefs.is_informative].mean(axis=1, dtype=np.float64)
         shape = (self.n_chains, self.n_draws, self.n_clusters)

@@ -319,15 +319,16 @@ class Run:
         """Latent rankings of the users that are kept, each in the cluster of its label; a user who
         says nothing has a label by the weights."""
         state, law = chain.state, chain.law
+        rng = np.random.default_rng((chain.seed, chain.n_sweeps))  # the chain goes its way
         if law.has_latent:
             augmented: Any = law
-            where = (state.labels_or_none, state.latent, state.clusters, chain.rng)
+            where = (state.labels_or_none, state.latent, state.clusters, rng)
             return augmented.latent_of(self.kept_users, *where)
         labels = np.zeros(len(self.kept_users), dtype=np.int32)
         if self.n_clusters > 1:
             says = self.prefs.is_informative
             rows = (np.cumsum(says) - 1)[self.kept_users]
-            drawn = chain.rng.choice(self.n_clusters, len(rows), p=state.weights)
+            drawn = rng.choice(self.n_clusters, len(rows), p=state.weights)
             labels = np.where(says[self.kept_users], state.labels[rows], drawn).astype(np.int32)
         return law.draw_latent(self.kept_users, labels, state.clusters, chain.seed, chain.n_sweeps)
 

@@ -22,7 +22,7 @@ from ..kernels.labels import fill_overlaps
 from ..kernels.streams import CENTRE, start_stream
 from ..laws.law import Clusters, Curve, Floats, Labels, Law, Tally
 from ..rankings import rank_randomly
-from .chain import Chain, Moves, State, new_state
+from .chain import Chain, Moves, State, curves_at, new_state
 from .priors import AlphaPrior, default_prior
 
 FIRST_ALPHA = 5.0
@@ -131,22 +131,19 @@ def unbounded(chain: Chain) -> list[bool]:
     """``[cluster]``: does nothing in the data bound its alpha from above?
 
     That is so if some consensus leaves no user in disagreement: then the likelihood does not fall
-    from the present alpha to infinity. An additive law says where it is worth while to ask the
-    exact one.
+    from the present alpha to infinity. An additive law is far from the exact one there.
     """
     if chain.law.has_latent:
         return [False] * chain.state.n_clusters
     state, law, tallies = chain.state, chain.law, chain.tallies
     sharp = np.maximum(SHARP * law.n_items, 10 * state.alpha)
     best = np.stack([tally.best(alpha) for tally, alpha in zip(tallies, sharp, strict=True)])
-    present = [t.curve(c)(a) for t, c, a in zip(tallies, *state.clusters, strict=True)]
-    then = [t.curve(c)(a) for t, c, a in zip(tallies, best, sharp, strict=True)]
-    is_near = np.array(then) >= np.array(present) - FALL  # also of a cluster without users
-    if law.is_exact or not is_near.any():
-        return is_near.tolist()
-    labels = state.labels_or_none
-    gained = law.weigh(Clusters(best, sharp), labels) - law.weigh(state.clusters, labels)
-    return (is_near & (gained >= -FALL)).tolist()
+    there, labels = Clusters(best, sharp), state.labels_or_none
+    if law.is_exact:
+        gained = curves_at(tallies, there) - curves_at(tallies, state.clusters)
+    else:
+        gained = law.weigh(there, labels) - law.weigh(state.clusters, labels)
+    return (gained >= -FALL).tolist()  # also of a cluster without users
 
 
 # Clusters
@@ -263,7 +260,7 @@ def settle(
 
 def n_steps(n_clusters: int) -> int:
     """How often `start_clusters` reports, at most."""
-    return 0 if n_clusters == 1 else MOST_RUNS + 2 * N_FINALISTS
+    return 0 if n_clusters < 2 else MOST_RUNS + 2 * N_FINALISTS
 
 
 def replace_moves(moves: Moves, law: Law) -> Moves:

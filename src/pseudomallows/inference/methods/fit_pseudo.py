@@ -17,7 +17,7 @@ from ...preferences import Preferences
 from ...rankings import check_number
 from ...sampling.chain import Chain, Moves, fresh_steps
 from ...sampling.priors import default_prior
-from ...sampling.start import replace_moves, start_clusters
+from ...sampling.start import replace_moves, start_clusters, unbounded
 from .method import Case, Method, Plan, clicks_only, one_of, option
 
 N_DIVISIONS = 10  # exact memberships are averaged: their mean has a third of the spread of one
@@ -65,8 +65,9 @@ class PseudoMethod(Method):
 
     def _divide(
         self, law: Law, plan: Plan, rng: np.random.Generator
-    ) -> tuple[Any, NDArray[np.float64]]:
-        """A state with labels, and the mean memberships of a short run."""
+    ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_]]:
+        """A state with labels, and the mean memberships of a short run; and whether nothing bounds
+        the alpha of a cluster."""
         prior = default_prior(law.n_items) if plan.alpha is None else None
         moves = Moves(prior=prior, weight_prior=plan.method.share_prior, is_corrected=False)
         moves = replace_moves(moves, law)
@@ -79,7 +80,9 @@ class PseudoMethod(Method):
             if sweep >= N_SETTLING:
                 alphas.append(chain.state.alpha)
                 memberships += chain.memberships()[0] / N_DIVISIONS
-        return chain.state._replace(alpha=np.mean(alphas, axis=0)), memberships
+        is_free = unbounded(chain) if plan.alpha is None else [False] * n_clusters
+        state = chain.state._replace(alpha=np.mean(alphas, axis=0))
+        return state, memberships, np.array(is_free)
 
     @staticmethod
     def is_for(case: Case) -> bool:
