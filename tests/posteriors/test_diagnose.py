@@ -210,7 +210,7 @@ def test_the_verdict_speaks_of_the_other_starts(chain):
     starts = {"n_starts": 4, "gap": 3.0, "rand_index": 0.7, "same_users": 0.81}
     for more in ({}, {"unbounded": [0]}):
         words = replace(chain, settings=chain.settings | {"starts": starts} | more).verdict().words
-        assert "best of 4 starts; the runner-up divides 81% of the users the same way" in words
+        assert "best of 4 starts; the next, 3.0 log units behind, divides 81% of the users" in words
 
 
 def test_the_worst_answer_comes_first_and_advice_is_given_once(chain):

@@ -134,7 +134,6 @@ def test_five_alphas_between_the_smallest_and_the_largest_are_caught(
     monkeypatch.setattr(module, "_tables", tables)
     stated, exact = stated_and_exact(distance, n_agree)
     assert largest_error(stated, exact) > 0.015
-    assert max(stated, key=stated.get) != max(exact, key=exact.get)
 
 
 @pytest.mark.parametrize("name", sorted(DISTANCES))

@@ -169,7 +169,8 @@ class Call:
             is_unbounded = run.unbounded.mean(axis=0) >= 0.5  # by half of the chains
             noted["unbounded"] = np.flatnonzero(is_unbounded).tolist()
             noted["stuck"] = run.stuck()
-        if plan.method.samples_alpha and self.alpha is None and not noted["stuck"]:
+        is_lost = plan.is_markov and (noted["stuck"] or is_apart(result))
+        if plan.method.samples_alpha and self.alpha is None and not is_lost:
             noted["model_check"] = check_model(self.prefs, result)
         result = replace(result, settings=result.settings | noted)
         checks = diagnose(result)

@@ -373,6 +373,8 @@ _DRAWS = "method='mcmc' has draws; pm.evaluate checks whether the probabilities 
 _ERRORS = "clicks have no errors; comparisons may: pm.Preferences.from_pairs"
 INSTEAD = {
     "consensus": _ORDER,
+    "log_evidence": "it has no evidence",
+    "log_evidence_error": "it has no evidence",
     "point_consensus": _ORDER,
     "rank_probabilities": _ORDER,
     "pair_probabilities": _ORDER,

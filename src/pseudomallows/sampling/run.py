@@ -401,7 +401,7 @@ class Run:
         has_free_gaps = getattr(self.law, "has_free_gaps", False)
         if self.n_clusters > 1 or not self.law.is_exact or self.law.has_latent or has_free_gaps:
             return []
-        prior, tally = self.moves.prior, self._chain_of(0).tallies[0]
+        prior, (tally,) = self.moves.prior, self.law.tallies(None, 1)
         best = best_place(tally, self.alpha, prior)
         alpha = float(best.alpha[0])
         value = tally.curve(best.consensus[0])(alpha)
