@@ -270,7 +270,7 @@ def test_chains_go_on_until_their_draws_are_good():
     assert long.consensus.shape == short.consensus.shape
     assert long.settings["thinning"] > 1
     assert long.diagnostics().worst_rhat <= 1.05
-    assert long.diagnostics().checked_effective_size >= 50
+    assert long.diagnostics().rank_effective_size.min() >= 50
     assert "thinning" not in short.settings
     assert call_of(long).endswith("n_clusters=1, n_moves=1, rng=2)")
 
