@@ -54,8 +54,8 @@ def fit(
         "auto" (default): the best method for the data. For clicks that is "personal", together
         with the consensus of all users; for rankings, ties and comparisons, and for clusters of
         any data, it is "mcmc"; or another method, if only that one has the options given. The
-        settings say what was chosen and why. "mcmc": the exact posterior. "matched", for clicks:
-        very close to it, and faster. "personal", for clicks: every user has their own consensus,
+        settings say what was chosen and why. "mcmc": the exact posterior. "matched", for clicks
+        and rankings known in part: very close to it, and faster. "personal", for clicks: every user has their own consensus,
         the ranking of scores from the user's other clicks, by the footrule or Kendall's distance.
         "pseudo": the Pseudo-Mallows of the paper, fast and approximate. "balanced": the same with
         a price for each rank, and with importance weights that correct the approximation.
@@ -64,13 +64,14 @@ def fit(
         (:func:`estimate_alpha`; with clusters, each chain by the exact likelihood, for each
         cluster), and "mcmc" samples it along with the consensus.
     n_draws : int, optional
-        Draws kept from each chain, by default 200 (4,000 weighted ones for "balanced" on full
-        rankings with one cluster). If the chains of "mcmc" or "matched" do not agree yet,
-        or their draws are worth fewer than 200 independent ones, they run longer, with draws up
-        to 16 times further apart, unless `warmup`, `thin` or `checkpoint` is given.
+        Draws kept from each chain, by default 200, or 100 where what is not known is summed out
+        (4,000 weighted ones for "balanced" on full rankings with one cluster). If the chains of
+        "mcmc" or "matched" do not agree yet, or their draws are worth less than 200, they run
+        longer, with draws up to 16 times further apart, unless `n_draws`, `warmup`, `thin` or
+        `checkpoint` is given. Chains of one consensus that end in different modes are tempered.
     n_clusters : int or "auto"
-        Groups of users, each with its own consensus and alpha. "auto": as many as describe
-        unseen users well, see :func:`choose_clusters`.
+        Groups of users, each with its own consensus and alpha. "auto": the smallest number beyond
+        which a further cluster gains little, see :func:`choose_clusters`.
     rng : numpy.random.Generator or seed, optional
         Source of randomness; the same seed gives the same draws, whatever the number of threads.
     progress : bool or callable, optional

@@ -41,7 +41,7 @@ def update(
     """The posterior of the clicks of a fit and of more clicks together; the old one stays as it is.
 
     The method and the options are those of the fit. With "matched", and with "mcmc" by the footrule
-    or Kendall's distance (unless it draws latent rankings), each chain continues from its last
+    or Kendall's distance, each chain continues from its last
     draw, with a warmup of 10 sweeps and the same clusters: the result is that of a fit of all
     clicks, within Monte Carlo error. If little is new and there is one cluster, "mcmc" keeps its
     draws and weighs them by the exact probability of the new clicks, so it looks only at users who

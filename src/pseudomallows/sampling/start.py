@@ -325,7 +325,7 @@ def near_people(law: Law, n_clusters: int, rng: np.random.Generator) -> Labels:
 
 
 def _run(chain: Chain, n_sweeps: int) -> _Run:
-    """So many sweeps; the value is a mean over the last third."""
+    """So many sweeps; the value is a mean over the last fifth."""
     values = []
     for sweep in range(n_sweeps):
         chain.sweep(adapt=True)

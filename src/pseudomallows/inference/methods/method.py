@@ -200,7 +200,7 @@ class Method(Options, ABC):
     keep_latent: Any = option(
         (),
         "Names of users whose latent rankings are kept with the draws, or True for all of them: "
-        "those drawn at the start of a sweep, before the consensus moved.",
+        "drawn from their exact distribution given each draw, where that is known.",
         partial_only,
     )
     distance: str = option(

@@ -86,8 +86,8 @@ class Sampler(Method):
     start: str = option(
         "dispersed",
         'Where the chains begin: "map" at the best consensus that is found, "random" each at a '
-        'random one, "dispersed" (default) every second chain at a random one, so that R-hat can '
-        "see a second mode.",
+        'random one, "dispersed" (default) every second chain at the furthest good place that '
+        "moves from random ones lead to, so that R-hat can see a second mode.",
         lambda case: not case.has_clusters,
         one_of(*STARTS),
     )
