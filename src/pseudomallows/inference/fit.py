@@ -55,8 +55,9 @@ def fit(
         with the consensus of all users; for rankings, ties and comparisons, and for clusters of
         any data, it is "mcmc"; or another method, if only that one has the options given. The
         settings say what was chosen and why. "mcmc": the exact posterior. "matched", for clicks
-        and rankings known in part: very close to it, and faster. "personal", for clicks: every user has their own consensus,
-        the ranking of scores from the user's other clicks, by the footrule or Kendall's distance.
+        and rankings known in part: very close to it, and faster. "personal", for clicks: every user
+        has their own consensus, the ranking of scores from the user's other clicks, by the footrule
+        or Kendall's distance.
         "pseudo": the Pseudo-Mallows of the paper, fast and approximate. "balanced": the same with
         a price for each rank, and with importance weights that correct the approximation.
     alpha : float, optional
