@@ -26,7 +26,7 @@ from numba import njit
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.kernels.chain import accepts, choices
+from pseudomallows.kernels.moves import accepts, choices
 from pseudomallows.kernels.streams import below, start_stream
 from pseudomallows.laws.law import Law
 from pseudomallows.laws.registry import make_law

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 import pseudomallows as pm
 from pseudomallows.distances import FOOTRULE
 from pseudomallows.distances.tallies import RankTally
-from pseudomallows.kernels.chain import accepts
 from pseudomallows.kernels.click_rows import ClickRows, clicks_of
+from pseudomallows.kernels.moves import accepts
 from pseudomallows.kernels.streams import CHAIN, Streams, below, start_stream, start_user
-from pseudomallows.laws.blocks import click_rankings
+from pseudomallows.laws.block_laws import click_rankings
 from pseudomallows.rankings import rank_randomly
 
 

@@ -11,7 +11,7 @@ import naive
 from helpers import choose, p_value
 from pseudomallows.distances.footrule import FOOTRULE
 from pseudomallows.distances.tallies import MOVES, RankTally, best_assignment
-from pseudomallows.kernels.chain import move_consensus
+from pseudomallows.kernels.moves import move_consensus
 from pseudomallows.kernels.streams import start_stream
 from pseudomallows.paper.pseudo import PseudoMallows
 

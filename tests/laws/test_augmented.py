@@ -13,7 +13,7 @@ from law_cases import one_cluster
 from pseudomallows import distances
 from pseudomallows.laws import augmented
 from pseudomallows.laws.augmented import AugmentedLaw
-from pseudomallows.laws.blocks import RankedBlocks
+from pseudomallows.laws.block_laws import RankedBlocks
 from pseudomallows.laws.full import FullLaw, close_gaps, has_buckets_only, in_order_of
 from pseudomallows.laws.law import Clusters
 from pseudomallows.laws.registry import make_law

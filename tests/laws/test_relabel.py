@@ -11,7 +11,7 @@ import naive
 import pseudomallows as pm
 from helpers import IS_COMPILED
 from law_cases import ADDITIVE, EXACT, WITH_CLUSTERS, clusters_of, labels_of, relabel
-from pseudomallows.laws import blocks, clicks_kendall, full
+from pseudomallows.laws import block_laws, clicks_kendall, full
 from pseudomallows.laws.registry import make_law
 
 pytestmark = pytest.mark.kernel
@@ -149,7 +149,7 @@ def test_cuts_into_blocks_and_threads_change_no_bit(case, monkeypatch):
     wanted = passes(case, pm.Threads(1))
     assert wanted.pop("n_blocks") == 1
     for size, n_threads in ((7, 1), (7, 2), (100, 2)):
-        for room in (blocks, clicks_kendall):
+        for room in (block_laws, clicks_kendall):
             monkeypatch.setattr(room, "cut_rows", cut_in(size))
         monkeypatch.setattr(full, "ROWS_AT_ONCE", size)
         # uncompiled, streams warn in other threads that integers wrap around

@@ -6,7 +6,7 @@ import pytest
 import pseudomallows as pm
 from law_cases import relabel
 from pseudomallows.files.parquet_parts import Parts
-from pseudomallows.laws.blocks import ClickBlocks
+from pseudomallows.laws.block_laws import ClickBlocks
 from pseudomallows.laws.clicks_kendall import KendallClicks
 from pseudomallows.laws.law import Clusters
 from pseudomallows.laws.registry import make_law

@@ -17,7 +17,7 @@ from exact_posteriors import (
     state_of,
 )
 from pseudomallows.laws.augmented import AugmentedLaw
-from pseudomallows.laws.blocks import ClickBlocks, RankedBlocks
+from pseudomallows.laws.block_laws import ClickBlocks, RankedBlocks
 from pseudomallows.laws.clicks_kendall import KendallClicks
 from pseudomallows.laws.full import FullLaw
 from pseudomallows.laws.law import Clusters

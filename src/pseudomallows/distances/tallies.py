@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import interruptible
-from ..kernels.chain import INSERT, LEAP_AND_SHIFT, SWAP, move_consensus
 from ..kernels.costs import count_ranks, recount_ranks, total_cost
 from ..kernels.distances.cycles import improve_by_cycles, move_by_cycles
 from ..kernels.distances.insertions import improve_by_places, move_by_insertions
@@ -26,6 +25,7 @@ from ..kernels.kendall.wins import (
     recount_wins,
     wins_distance,
 )
+from ..kernels.moves import INSERT, LEAP_AND_SHIFT, SWAP, move_consensus
 from ..rankings import orderings_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ..distances.tallies import Ranking
 from ..engines.progress import Progress, shown
 from ..kernels.footrule.latent_blocks import draw_latent
 from ..kernels.streams import Streams
-from ..laws.blocks import ranking_log_likelihoods
+from ..laws.block_laws import ranking_log_likelihoods
 from ..laws.full import full_log_likelihoods
 from ..laws.law import Clusters, Law
 from ..laws.registry import find_law, make_law

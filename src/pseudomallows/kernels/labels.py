@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from .chain import accepts
+from .moves import accepts
 from .streams import start_user, uniform
 
 # logs behind the best that leave no trace: in a sum, and in a float32

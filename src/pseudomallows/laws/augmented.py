@@ -32,13 +32,13 @@ from .error_rates import Errors, NoErrors
 from .full import FullLaw, in_order_of
 from .law import (
     Clusters,
+    ClusterTally,
     Counts,
     Floats,
     Labels,
     Law,
     Ranking,
-    Rows,
-    Tally,
+    UserRows,
     check_informative,
     cut_rows,
     principal_components,
@@ -61,7 +61,7 @@ class LatentMove(NamedTuple):
     number: int
 
 
-class LatentRows(Rows):
+class LatentRows(UserRows):
     """Some users: what is known of them, by ranks and by comparisons."""
 
     def __init__(self, known: Ranking, said: Statements, numbers: Counts):
@@ -169,7 +169,7 @@ class AugmentedLaw(Law):
         """Not without the latent rankings: see `given`."""
         raise NotImplementedError
 
-    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> Tally:
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> ClusterTally:
         """Not without the latent rankings: see `given`."""
         raise NotImplementedError
 

@@ -17,17 +17,17 @@ from ..kernels.kendall.next_items import RATIO
 from ..kernels.streams import Streams
 from ..preferences import Clicks
 from ..rankings import orderings_of
-from .blocks import click_features, click_rankings
+from .block_laws import click_features, click_rankings
 from .law import (
     Clusters,
+    ClusterTally,
     Counts,
     Curve,
     Floats,
     Labels,
     Law,
     Ranking,
-    Rows,
-    Tally,
+    UserRows,
     check_informative,
     cut_rows,
 )
@@ -43,7 +43,7 @@ class KendallTables(NamedTuple):
     log_binomials: list[Floats]
 
 
-class KendallClickRows(Rows):
+class KendallClickRows(UserRows):
     """Some rows of clicks."""
 
     def __init__(self, clicks: ClickRows, sizes: Counts, weights: Counts, numbers: Counts):
@@ -71,7 +71,7 @@ class KendallClickRows(Rows):
         return counts
 
 
-class KendallClickTally(Tally):
+class KendallClickTally(ClusterTally):
     """``counts[item]`` clicks, and ``n_sizes[place]`` users with so many clicks."""
 
     def __init__(self, law: "KendallClicks", counts: Counts, n_sizes: Counts, n_users: int):

@@ -19,14 +19,14 @@ from ..preferences.ties import block_sizes
 from ..rankings import orderings_of
 from .law import (
     Clusters,
+    ClusterTally,
     Counts,
     Curve,
     Floats,
     Labels,
     Law,
     Ranking,
-    Rows,
-    Tally,
+    UserRows,
     check_informative,
     principal_components,
 )
@@ -34,7 +34,7 @@ from .law import (
 ROWS_AT_ONCE = 2**14  # a row takes so few steps that fewer are not worth a thread
 
 
-class RankingRows(Rows):
+class RankingRows(UserRows):
     """Some rows of rankings in blocks of ties."""
 
     def __init__(self, rankings: Ranking, weights: Counts, numbers: Counts, distance: str):
@@ -65,7 +65,7 @@ class FullTables(NamedTuple):
     sums: list[Floats]
 
 
-class DistanceTally(Tally):
+class DistanceTally(ClusterTally):
     """Distances add up: `known` counts what the users say, `block_counts[size]` their ties."""
 
     def __init__(
@@ -177,15 +177,15 @@ class FullLaw(Law):
             self.distance.log_partition(self.n_items, alpha)
         return FullTables(clusters, [np.zeros(1)] * len(alphas))
 
-    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> Tally:
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> ClusterTally:
         """Not from counts: see `tallies`."""
         raise NotImplementedError
 
     def tallies(
-        self, labels: Labels | None, n_clusters: int, before: Sequence[Tally] = ()
-    ) -> list[Tally]:
+        self, labels: Labels | None, n_clusters: int, before: Sequence[ClusterTally] = ()
+    ) -> list[ClusterTally]:
         """The tally of each cluster; from those before, only users who came or went are counted."""
-        tallies: list[Tally] = []
+        tallies: list[ClusterTally] = []
         for cluster in range(n_clusters):
             weights = self.row_weights if labels is None else self.row_weights * (labels == cluster)
             old = before[cluster] if before else None

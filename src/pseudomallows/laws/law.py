@@ -47,7 +47,7 @@ class Clusters(NamedTuple):
         return len(self.alpha)
 
 
-class Tally(ABC):
+class ClusterTally(ABC):
     """What a cluster needs to know of its users."""
 
     n_users: int
@@ -82,7 +82,7 @@ class Tally(ABC):
         none."""
 
 
-class Rows(ABC):
+class UserRows(ABC):
     """A block of users, at hand or on a worker."""
 
     weights: Counts  # a row of weight w stands for w users
@@ -159,14 +159,14 @@ class Law(ABC):
 
     @abstractmethod
     def tables(self, clusters: Clusters) -> Any:
-        """What `Rows.log_likelihoods` needs of the clusters."""
+        """What `UserRows.log_likelihoods` needs of the clusters."""
 
     def exact_tables(self, clusters: Clusters) -> Any:
-        """What `Rows.exact` needs of them."""
+        """What `UserRows.exact` needs of them."""
         return self.tables(clusters)
 
     @abstractmethod
-    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> Tally:
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> ClusterTally:
         """The tally of the users of a cluster."""
 
     @property
@@ -202,8 +202,8 @@ class Law(ABC):
         raise NotImplementedError
 
     def tallies(
-        self, labels: Labels | None, n_clusters: int, before: Sequence[Tally] = ()
-    ) -> list[Tally]:
+        self, labels: Labels | None, n_clusters: int, before: Sequence[ClusterTally] = ()
+    ) -> list[ClusterTally]:
         """The tally of each cluster; `before`, those of other labels, from which most may stay."""
         shape = (n_clusters, *self.count_shape)
         messages = [(self._labels_of(rows, labels), shape) for rows in self.slices]
@@ -296,7 +296,7 @@ def cut_rows(n_rows: int) -> list[slice]:
 # The tasks: what a block of rows does in a pass
 
 
-def _all_labels(rows: Rows, labels: Labels | None) -> Labels:
+def _all_labels(rows: UserRows, labels: Labels | None) -> Labels:
     return np.zeros(rows.n_rows, dtype=np.int32) if labels is None else labels
 
 

@@ -9,7 +9,7 @@ from .. import distances
 from ..engines.executors import Executor, is_remote
 from ..preferences import Preferences, check_preferences
 from .augmented import AugmentedLaw
-from .blocks import ClickBlocks, RankedBlocks
+from .block_laws import ClickBlocks, RankedBlocks
 from .clicks_kendall import KendallClicks
 from .error_rates import Errors
 from .full import FullLaw, has_buckets_only

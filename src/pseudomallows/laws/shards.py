@@ -18,7 +18,7 @@ from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
 from ..kernels.click_rows import ClickRows
 from ..preferences import Clicks, Preferences, SizeTable
-from .blocks import BlockLaw, ClickBlockRows, ClickBlocks
+from .block_laws import BlockLaw, ClickBlockRows, ClickBlocks
 from .clicks_kendall import KendallClickRows, KendallClicks
 from .law import Counts, Floats, Law, check_informative
 
@@ -56,7 +56,7 @@ class Shards:
         return sum(map(len, self.weights))
 
 
-class RemoteClicks(Law):
+class RemoteLaw(Law):
     """What a law of clicks has otherwise if its blocks lie on workers."""
 
     shards: Shards
@@ -94,11 +94,11 @@ class RemoteClicks(Law):
         return at_hand(clicks, Threads(), self.sizes)
 
 
-class RemoteClickBlocks(RemoteClicks, ClickBlocks):
+class RemoteClickBlocks(RemoteLaw, ClickBlocks):
     """Clicks by the footrule, on workers."""
 
 
-class RemoteKendallClicks(RemoteClicks, KendallClicks):
+class RemoteKendallClicks(RemoteLaw, KendallClicks):
     """Clicks by Kendall's distance, on workers."""
 
 

@@ -30,14 +30,14 @@ from ..kernels.streams import start_stream, uniform
 from ..preferences import Pairs
 from .law import (
     Clusters,
+    ClusterTally,
     Counts,
     Curve,
     Floats,
     Labels,
     Law,
     Ranking,
-    Rows,
-    Tally,
+    UserRows,
     check_informative,
     principal_components,
 )
@@ -83,7 +83,7 @@ class Misfit:
         return items < ITEM_LIMIT or pairs < PAIR_LIMIT
 
 
-class VoteRows(Rows):
+class VoteRows(UserRows):
     """All votes."""
 
     def __init__(self, prefs: Pairs):
@@ -96,7 +96,7 @@ class VoteRows(Rows):
         return np.stack([vote_log_likelihoods(self.prefs, *each) for each in pairs], axis=1)
 
 
-class VotesOfCluster(Tally):
+class VotesOfCluster(ClusterTally):
     """Votes, by Kendall's law; with free gaps the consensus is drawn by strengths, anew in each
     sweep, and alpha moves given it, as if gaps were equal."""
 
@@ -181,13 +181,13 @@ class VoteLaw(Law):
         """None: `best` says all."""
         return (0,)
 
-    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> Tally:
+    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> ClusterTally:
         """Not from counts: see `tallies`."""
         raise NotImplementedError
 
     def tallies(
-        self, labels: Labels | None, n_clusters: int, before: Sequence[Tally] = ()
-    ) -> list[Tally]:
+        self, labels: Labels | None, n_clusters: int, before: Sequence[ClusterTally] = ()
+    ) -> list[ClusterTally]:
         """That of all votes: there are no clusters of them."""
         return [VotesOfCluster(self, self.votes, self.n_users)]
 

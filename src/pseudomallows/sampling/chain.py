@@ -16,7 +16,7 @@ import numpy as np
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import at_hand
 from ..kernels.streams import CHAIN, start_stream
-from ..laws.law import Clusters, Floats, Labels, Law, Tally, log_of
+from ..laws.law import Clusters, ClusterTally, Floats, Labels, Law, log_of
 from ..rankings import MAX_ALPHA, rank_randomly
 from .priors import LOWEST_ALPHA, AlphaPrior
 
@@ -108,7 +108,7 @@ class Chain:
         augmented: Any = self.law
         has_latent = self.law.has_latent
         self.given: Law = augmented.given(self.state.latent) if has_latent else self.law
-        self._tallies: list[Tally] | None = None
+        self._tallies: list[ClusterTally] | None = None
         self._exact: Floats | None = None  # log likelihood of the users of each cluster
         self._values: Floats | None = None  # of each row, where several clusters are corrected
 
@@ -118,7 +118,7 @@ class Chain:
         self._forget()
 
     @property
-    def tallies(self) -> list[Tally]:
+    def tallies(self) -> list[ClusterTally]:
         """What each cluster knows of its users."""
         if self._tallies is None:
             state = self.state
@@ -216,7 +216,7 @@ class Chain:
 
     def _step_alpha(
         self,
-        tally: Tally,
+        tally: ClusterTally,
         consensus: Ranking,
         alpha: float,
         log_step: float,
@@ -316,7 +316,7 @@ class Chain:
         return self.given.memberships(*where, self.corrects and exact)
 
 
-def curves_at(tallies: list[Tally], clusters: Clusters) -> Floats:
+def curves_at(tallies: list[ClusterTally], clusters: Clusters) -> Floats:
     """``[cluster]``: the log likelihood of its users by the tallies."""
     pairs = zip(tallies, clusters.consensus, clusters.alpha.tolist(), strict=True)
     return np.array([tally.curve(consensus)(alpha) for tally, consensus, alpha in pairs])

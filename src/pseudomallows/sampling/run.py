@@ -13,7 +13,7 @@ from ..engines.executors import StoppedError, Threads, run_together
 from ..engines.progress import Progress
 from ..files.saved import Saved
 from ..laws.error_rates import LEAST_CERTAINTY, MOST_CERTAINTY
-from ..laws.law import Clusters, Counts, Law, Ranking, Tally
+from ..laws.law import Clusters, ClusterTally, Counts, Law, Ranking
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .chain import Chain, Moves, State, fresh_steps, new_state
@@ -388,7 +388,7 @@ class Run:
             return False
         return self._tally().is_proved
 
-    def _tally(self) -> Tally:
+    def _tally(self) -> ClusterTally:
         """That of all users, of any chain: those before a checkpoint are not here any more."""
         return next(chain for chain in self._chains if chain is not None).tallies[0]
 

@@ -20,7 +20,7 @@ from ..distributions.scores import rand_index
 from ..engines.memory import DENSE_ITEMS
 from ..kernels.labels import fill_overlaps
 from ..kernels.streams import CENTRE, start_stream
-from ..laws.law import Clusters, Curve, Floats, Labels, Law, Tally
+from ..laws.law import Clusters, ClusterTally, Curve, Floats, Labels, Law
 from ..rankings import rank_randomly
 from .chain import Chain, Moves, State, curves_at, new_state
 from .priors import AlphaPrior, default_prior
@@ -50,7 +50,7 @@ _filters = threading.Lock()  # what is done about warnings is the same for all t
 # One consensus
 
 
-def best_place(tally: Tally, alpha: float | None, prior: AlphaPrior | None) -> Clusters:
+def best_place(tally: ClusterTally, alpha: float | None, prior: AlphaPrior | None) -> Clusters:
     """The best consensus and alpha that climbing finds."""
     value = FIRST_ALPHA if alpha is None else alpha
     consensus = tally.best(value)
@@ -81,7 +81,9 @@ def start_one(
     return new_state(law, best, np.ones(1), None, moves)
 
 
-def elsewhere(tally: Tally, best: Clusters, n_items: int, rng: np.random.Generator) -> Clusters:
+def elsewhere(
+    tally: ClusterTally, best: Clusters, n_items: int, rng: np.random.Generator
+) -> Clusters:
     """The place furthest from the best among those that moves from random rankings lead to.
 
     One counts if its density is near enough to that of the best to be a draw from a mode that

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..chain import accepts, choose_pair, exchange_places
 from ..kendall.inversions import order_by_rank
+from ..moves import accepts, choose_pair, exchange_places
 from ..streams import below, uniform
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..chain import shift_places
 from ..kendall.inversions import order_by_rank
+from ..moves import shift_places
 from ..streams import below, uniform
 from .ulam_loops import ONE, grow
 

@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..chain import accepts, make_move, propose
 from ..kendall.inversions import order_by_rank
+from ..moves import accepts, make_move, propose
 from .cayley_loops import count_cycles
 from .ulam_loops import longest_rise, next_permutation
 

@@ -9,8 +9,8 @@ is 1, so plain numbers neither overflow nor lose anything that counts.
 import numpy as np
 from numba import njit
 
-from ..chain import accepts, choose_pair, exchange_places
 from ..kendall.inversions import order_by_rank
+from ..moves import accepts, choose_pair, exchange_places
 from ..streams import start_stream, uniform
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..chain import SWAP, accepts, make_move, propose, shift_places
+from ..moves import SWAP, accepts, make_move, propose, shift_places
 from .click_sums import FLAT
 from .inversions import order_by_rank
 

@@ -7,7 +7,7 @@ before j to behind it. `ordering[rank - 1]` is the item of that rank; rate is al
 import numpy as np
 from numba import njit
 
-from ..chain import SWAP, accepts, make_move, propose, shift_places
+from ..moves import SWAP, accepts, make_move, propose, shift_places
 from .inversions import order_by_rank
 
 

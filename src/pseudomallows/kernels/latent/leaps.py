@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..chain import accepts, choose_pair, shift_places
 from ..distances.cayley_loops import count_cycles
 from ..distances.ulam_loops import longest_rise
+from ..moves import accepts, choose_pair, shift_places
 from ..streams import below, start_user, uniform
 from .statements import free_places, log_ratio_of_leap
 from .swaps import CAYLEY, KENDALL, PRICED, ULAM, Seating

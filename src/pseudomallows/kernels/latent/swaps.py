@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..chain import accepts, choose_pair, exchange_places
 from ..distances.ulam_loops import longest_rise
+from ..moves import accepts, choose_pair, exchange_places
 from ..streams import start_user, uniform
 from .statements import ErrorLaw, log_ratio_of_exchange
 

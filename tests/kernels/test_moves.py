@@ -4,7 +4,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from helpers import choose, interpreted, p_value
-from pseudomallows.kernels import chain as kernels
+from pseudomallows.kernels import moves as kernels
 from pseudomallows.kernels.costs import count_ranks, footrule_costs, total_cost
 from pseudomallows.kernels.streams import start_stream
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import interpreted
-from pseudomallows.kernels import blocks as kernels
+from pseudomallows.kernels import block_counts as kernels
 from pseudomallows.kernels.click_rows import ClickRows
 
 pytestmark = pytest.mark.kernel

@@ -29,29 +29,29 @@ from .. import distances
 from ..distances import Distance, PriceDistance
 from ..distances.tallies import MOVES, best_assignment
 from ..engines.executors import Executor
-from ..kernels import blocks as kernels
+from ..kernels import block_counts as kernels
 from ..kernels.block_sums import draw_hamming_latent, hamming_log_likelihoods
-from ..kernels.chain import move_consensus
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.costs import count_ranks
 from ..kernels.footrule.click_likelihood import own_log_likelihoods
 from ..kernels.footrule.latent_blocks import draw_latent, log_likelihoods
 from ..kernels.footrule.latent_clicks import draw_click_users
 from ..kernels.footrule.walks import Laws, Walks, make_walks
+from ..kernels.moves import move_consensus
 from ..kernels.streams import Streams
 from ..preferences import Clicks, Rankings
 from ..preferences.ties import block_sizes
 from .full import in_order_of
 from .law import (
     Clusters,
+    ClusterTally,
     Counts,
     Curve,
     Floats,
     Labels,
     Law,
     Ranking,
-    Rows,
-    Tally,
+    UserRows,
     check_informative,
     cut_rows,
     principal_components,
@@ -72,7 +72,7 @@ class BlockTables(NamedTuple):
     offset: Floats
 
 
-class BlockTally(Tally):
+class BlockTally(ClusterTally):
     """``counts[block, item]`` users have an item in a block."""
 
     def __init__(self, law: "BlockLaw", counts: Counts, n_users: int, cluster: int):
@@ -275,7 +275,7 @@ def block_logs(sums: Floats, others: Floats, sizes: Counts) -> Floats:
 # Rankings
 
 
-class BlockRows(Rows):
+class BlockRows(UserRows):
     """Some rows of rankings; ``blocks[row, item]`` is the number of the item's block."""
 
     def __init__(
@@ -468,7 +468,7 @@ def number_blocks(
 # Clicks
 
 
-class ClickBlockRows(Rows):
+class ClickBlockRows(UserRows):
     """Some rows of clicks; ``size_places[row]`` is the number of the block of clicked items."""
 
     def __init__(self, clicks: ClickRows, sizes: Counts, weights: Counts, numbers: Counts):

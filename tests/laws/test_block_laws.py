@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import naive
 import pseudomallows as pm
 from law_cases import ADDITIVE, clusters_of, labels_of, of_clicks, of_rankings, one_cluster, relabel
-from pseudomallows.laws import blocks
-from pseudomallows.laws.blocks import LOWEST, SHARPEST, STEP, number_blocks
+from pseudomallows.laws import block_laws as blocks
+from pseudomallows.laws.block_laws import LOWEST, SHARPEST, STEP, number_blocks
 from pseudomallows.laws.law import Clusters
 from pseudomallows.laws.registry import make_law
 
