@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from pseudomallows.cli import main
 from pseudomallows.files.parquet_parts import load_part
-from pseudomallows.laws.law import LOWEST_VALUE, UNITS, exact_sum
+from pseudomallows.laws.law import MOST_VALUE, UNITS, exact_sum
 from pseudomallows.preferences import SizeTable
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -317,13 +317,13 @@ def test_exact_sums_do_not_depend_on_the_cut(terms, cut, order):
     assert total(mixed) == whole
     one_each = [total([term]) for term in terms]
     assert sum(one_each) == whole
-    near = math.fsum(weight * max(value, -LOWEST_VALUE) for value, weight in terms)
+    near = math.fsum(weight * max(value, -MOST_VALUE) for value, weight in terms)
     n_people = sum(weight for _, weight in terms)
     assert abs(whole / UNITS - near) <= n_people / UNITS + 1e-12 * abs(near)
 
 
 def test_exact_sums_of_a_billion_people():
-    value, weight = -float(LOWEST_VALUE), 10**9
-    assert exact_sum(np.array([value]), np.array([weight])) == -weight * int(LOWEST_VALUE) * UNITS
+    value, weight = -float(MOST_VALUE), 10**9
+    assert exact_sum(np.array([value]), np.array([weight])) == -weight * int(MOST_VALUE) * UNITS
     many = np.full(1000, value), np.full(1000, 10**6)
-    assert exact_sum(*many) == -weight * int(LOWEST_VALUE) * UNITS
+    assert exact_sum(*many) == -weight * int(MOST_VALUE) * UNITS
