@@ -30,6 +30,8 @@ from .choose_clusters import check_not_votes, choose_clusters
 from .methods import Case, Method, Plan
 from .methods.fit_mcmc import contradictions_of
 
+FEW_DRAWS = 5  # of a chain, too few to say whether people share one order
+
 
 class Call:
     """A call of `fit` for draws."""
@@ -169,7 +171,7 @@ class Call:
             is_unbounded = run.unbounded.mean(axis=0) >= 0.5  # by half of the chains
             noted["unbounded"] = np.flatnonzero(is_unbounded).tolist()
             noted["stuck"] = run.stuck()
-        is_lost = plan.is_markov and (noted["stuck"] or is_apart(result))
+        is_lost = plan.is_markov and (noted["stuck"] or plan.n_draws < FEW_DRAWS)
         if plan.method.samples_alpha and self.alpha is None and not is_lost:
             noted["model_check"] = check_model(self.prefs, result)
         result = replace(result, settings=result.settings | noted)

@@ -106,10 +106,10 @@ class ClusterCurve(HeldOutScores):
                 f"the best number, {best}, is the largest that was tried, so more may be better: "
                 f"give a larger `largest` than {self.largest} to choose_clusters"
             )
-        if best > self.to_predict and n_users < FEW_USERS:
+        if best > 1 == self.to_predict and n_users < FEW_USERS:
             return (
-                f"{best} clusters describe unseen users better than {self.to_predict}, but with "
-                f"{n_users} users the difference is within two standard errors: look at both"
+                f"{best} clusters describe unseen users better than one, but with {n_users} users "
+                "the difference is within two standard errors: look at both"
             )
         return ""
 
