@@ -134,7 +134,7 @@ def one_new_user(prefs, seed):
         half, most = np.quantile(times[10:], [0.5, 0.99])
         everybody[method] = partial(pm.recommend, posterior, K)
         rows.append([method, str(posterior.weights.size), words(half), words(most)])
-    race(everybody, 1)  # walks are made
+    race(everybody, 1)  # tables are made
     seconds = race(everybody, 3)
     for row in rows:
         row += [words(seconds[row[0]]), f"{seconds[row[0]] / seconds['pseudo']:.1f} x"]

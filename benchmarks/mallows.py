@@ -18,7 +18,7 @@ N_CHAIN_DRAWS = 10  # the chain makes these, and its time is scaled to N_DRAWS
 SIZES = (200, 2000, 10_000)
 
 
-def walk(n_items: int, rate: float) -> Iterator[tuple[np.ndarray, float]]:
+def state_probabilities(n_items: int, rate: float) -> Iterator[tuple[np.ndarray, float]]:
     """The sweep of METHOD 3: after each place, weights of k open pairs (sum 1), log of the sum."""
     k = np.arange(n_items // 2 + 2.0)
     stay, decay = 2 * k + 1, np.exp(-2 * rate * k)
@@ -39,13 +39,15 @@ def walk(n_items: int, rate: float) -> Iterator[tuple[np.ndarray, float]]:
 
 def numpy_log_partition(n_items: int, alpha: float) -> float:
     """Log of the normalising constant."""
-    return sum(log_total for _, log_total in walk(n_items, alpha / n_items))
+    return sum(log_total for _, log_total in state_probabilities(n_items, alpha / n_items))
 
 
 def numpy_draw(n_items: int, alpha: float, n_draws: int, rng: np.random.Generator) -> np.ndarray:
     """Exact draws around 1..n: the path backwards, partners at random, all draws side by side."""
     start = np.eye(1, n_items // 2 + 3)
-    states = np.concatenate([start, [state for state, _ in walk(n_items, alpha / n_items)]])
+    states = np.concatenate(
+        [start, [state for state, _ in state_probabilities(n_items, alpha / n_items)]]
+    )
     ranks = np.empty((n_draws, n_items), dtype=np.int32)
     open_items, open_ranks = np.empty((2, n_draws, n_items), dtype=np.int64)
     k = np.zeros(n_draws, dtype=np.int64)  # open items, and open ranks, of each draw

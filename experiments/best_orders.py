@@ -51,7 +51,7 @@ CLOSE = 1e-9  # orders whose divergences differ by less are equally good
 def all_orders(log_weights, reference, elbos, divergences):
     """Fill the ELBO and the marginal divergence of every visit order, in lexicographic order.
 
-    A walk through the tree of all beginnings of orders: the law of the ranks in use after some
+    A search of the tree of all beginnings of orders: the law of the ranks in use after some
     items is computed once for all orders that begin with them.
     """
     n_items = len(log_weights)

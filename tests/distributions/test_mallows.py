@@ -47,7 +47,7 @@ def test_log_partition_and_distance_equal_enumeration(n_items, alpha):
 
 
 def big_log_partition(n_items, alpha):
-    """The walk with 60 digits, the plain weights 1, 2k + 1, k^2, and no scaling at all."""
+    """The recursion with 60 digits, the plain weights 1, 2k + 1, k^2, and no scaling at all."""
     getcontext().prec = 60
     step = (Decimal(-2) * Decimal(alpha) / n_items).exp()
     decay = [step**k for k in range(n_items // 2 + 2)]

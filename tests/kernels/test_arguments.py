@@ -51,7 +51,7 @@ def names_in(source):
 
 def test_no_kernel_returns_a_named_tuple_to_python():
     named = named_results([path.read_text() for path in KERNELS])
-    assert "walk_at" in named  # which kernels call
+    assert "recursion_at" in named  # which kernels call
     package = Path(pm.__file__).parent
     others = [path for path in package.rglob("*.py") if "kernels" not in path.parts]
     assert not [

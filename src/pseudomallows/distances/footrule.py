@@ -1,6 +1,6 @@
 """The footrule: the sum over items of the difference in rank.
 
-Everything here is exact, by walks along the ranks: see `kernels.footrule`.
+Everything here is exact, by a recursion along the ranks: see `kernels.footrule`.
 """
 
 import numpy as np

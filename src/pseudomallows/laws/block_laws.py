@@ -36,7 +36,7 @@ from ..kernels.costs import count_ranks
 from ..kernels.footrule.click_likelihood import own_log_likelihoods
 from ..kernels.footrule.latent_blocks import draw_latent, log_likelihoods
 from ..kernels.footrule.latent_clicks import draw_click_users
-from ..kernels.footrule.walks import Laws, Walks, make_walks
+from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ..kernels.moves import move_consensus
 from ..kernels.streams import Streams
 from ..preferences import Clicks, Rankings
@@ -486,7 +486,7 @@ class ClickBlockRows(UserRows):
         values, order = np.empty(len(rows)), np.argsort(labels, kind="stable")
         laws = Laws(tables.consensus, np.arange(len(tables.consensus)))
         pairs = (rows[order], labels[order])
-        own_log_likelihoods(self.clicks, *pairs, laws, tables.walks, values)
+        own_log_likelihoods(self.clicks, *pairs, laws, tables.recursions, values)
         result = np.empty_like(values)
         result[order] = values
         return result
@@ -513,7 +513,7 @@ class ClickTables(NamedTuple):
     """The exact law of clusters of clicks: what the sums along the items share."""
 
     consensus: Ranking
-    walks: Walks
+    recursions: Recursions
 
 
 class ClickBlocks(BlockLaw):
@@ -580,7 +580,7 @@ class ClickBlocks(BlockLaw):
     def exact_tables(self, clusters: Clusters) -> ClickTables:
         """What the sums along the items share."""
         return ClickTables(
-            clusters.consensus, make_walks(clusters.alpha / self.n_items, self.n_items)
+            clusters.consensus, make_recursions(clusters.alpha / self.n_items, self.n_items)
         )
 
     def draw_latent(

@@ -1,6 +1,6 @@
 """Users with a consensus of their own each: the law of their clicks at each alpha of a grid, by the
-distance. The footrule's needs walks over the items; Kendall's is a closed form, with no table of
-the size of items times items, nor of users times items.
+distance. The footrule's needs a recursion over the items; Kendall's is a closed form, with no table
+of the size of items times items, nor of users times items.
 
 What a user clicks next follows the Mallows law of the unclicked items alone. By Kendall's distance
 that is exact; by the footrule it leaves out where the clicked items lie between them.
@@ -17,7 +17,7 @@ from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.latent_clicks import draw_click_users
 from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
 from ..kernels.footrule.own_orders import personal_log_likelihoods
-from ..kernels.footrule.walks import Laws, Walks, make_walks
+from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ..kernels.kendall.click_sums import draw_kendall_users, kendall_log_likelihoods
 from ..kernels.kendall.next_items import fill_far_probabilities, fill_place_probabilities
 from ..kernels.streams import Streams
@@ -79,14 +79,14 @@ class FootruleLaw(OwnLaw):
         return np.geomspace(LEAST_ALPHA, MOST_ALPHA, 8)
 
     @functools.cached_property
-    def walks(self) -> Walks:
-        """What the walks of each alpha share."""
-        return make_walks(self.alphas / self.n_items, self.n_items)
+    def recursions(self) -> Recursions:
+        """What the recursions of each alpha share."""
+        return make_recursions(self.alphas / self.n_items, self.n_items)
 
     def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
         """``values[row, g]``."""
         values = np.empty((len(rankings), len(self.alphas)))
-        personal_log_likelihoods(clicks, rankings, self.walks, values)
+        personal_log_likelihoods(clicks, rankings, self.recursions, values)
         return values
 
     def places(self, window: int) -> tuple[int, Counts]:
@@ -94,13 +94,13 @@ class FootruleLaw(OwnLaw):
         return self.n_items, np.empty(0, dtype=np.int64)
 
     def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
-        """By the walk of `size` items."""
+        """By the recursion of `size` items."""
         rates, sums = self.alphas / self.n_items, np.zeros((len(self.alphas), 1, size))
         none = ClickRows(np.zeros(2, np.int64), np.empty(0, np.int32))
         ranks, numbers = np.arange(1, size + 1, dtype=np.int32), np.arange(len(rates))
         laws = Laws(np.tile(ranks, (len(rates), 1)), numbers)
         ahead, ones = Ahead(min(window, size), size), np.ones((1, len(rates)))
-        next_ranks_of_laws(none, laws, ahead, ones, make_walks(rates, size), numbers, sums)
+        next_ranks_of_laws(none, laws, ahead, ones, make_recursions(rates, size), numbers, sums)
         return np.pad(sums[:, 0], ((0, 0), (0, self.n_items - size))), np.empty((len(rates), 0))
 
     def count_ranks(

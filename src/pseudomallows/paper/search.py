@@ -198,14 +198,14 @@ def follow(
 ) -> Search:
     """The search from a start, for any measure of visit orders."""
     path = [(order, measure(order))]
-    settled = _walk(path, measure, n_iterations, noisy)
+    settled = _descend(path, measure, n_iterations, noisy)
     if polish:
         settled = _polish(path, measure, n_iterations)
     orders, divergences = zip(*path, strict=True)
     return Search(np.array(orders), np.array(divergences), settled)
 
 
-def _walk(path: Path, measure: Divergence, n_iterations: int, noisy: bool) -> bool:
+def _descend(path: Path, measure: Divergence, n_iterations: int, noisy: bool) -> bool:
     """Iterate; without noise, until an order comes again: then it would go in circles."""
     seen: set[bytes] = set()
     order, divergence = path[0]

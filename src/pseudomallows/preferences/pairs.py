@@ -409,7 +409,7 @@ def _sums(numbers: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.i
 
 def _cycle(better: list[int], worse: list[int]) -> list[int]:
     """A cycle of edges that are all of one strong component, from its lowest item on."""
-    follower = dict(zip(better, worse, strict=True))  # each item has one, so the walk comes back
+    follower = dict(zip(better, worse, strict=True))  # each item has one, so this comes back
     places: dict[int, int] = {}
     item = better[0]
     while item not in places:

@@ -9,10 +9,10 @@ import naive
 from helpers import interpreted
 from pseudomallows.distances import FOOTRULE
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.footrule import walks as tables
+from pseudomallows.kernels.footrule import recursions as tables
 from pseudomallows.kernels.footrule.click_likelihood import own_log_likelihoods
 from pseudomallows.kernels.footrule.latent_clicks import mark_clicks
-from pseudomallows.kernels.footrule.matching import room_for_sums, sum_matchings, walk_weights
+from pseudomallows.kernels.footrule.matching import matching_factors, room_for_sums, sum_matchings
 
 pytestmark = pytest.mark.kernel
 IS_COMPILED = hasattr(own_log_likelihoods, "py_func")
@@ -28,10 +28,10 @@ def likelihoods(rows, ranks, alphas, run=own_log_likelihoods):
     """``values[law, row]`` under consensuses of these alphas."""
     ranks, n_items = np.asarray(ranks, np.int32), len(ranks[0])
     laws = tables.Laws(ranks, np.arange(len(ranks)))
-    walks = tables.make_walks(np.asarray(alphas, float) / n_items, n_items)
+    recursions = tables.make_recursions(np.asarray(alphas, float) / n_items, n_items)
     labels, numbers = np.divmod(np.arange(len(ranks) * len(rows)), len(rows))
     values = np.empty(len(labels))
-    run(clicks_of(rows), numbers, labels, laws, walks, values)
+    run(clicks_of(rows), numbers, labels, laws, recursions, values)
     return values.reshape(len(ranks), len(rows))
 
 
@@ -40,8 +40,8 @@ def by_whole_lines(mine, ranks, alpha):
     n_items, rate = len(ranks), alpha / len(ranks)
     lines = np.empty((2, n_items), dtype=np.int64)
     mark_clicks(np.asarray(mine, np.int32), np.asarray(ranks), *lines)
-    walk, room = walk_weights(rate, n_items), room_for_sums(n_items, n_items + 1)
-    both = sum(sum_matchings(line, rate, walk, room) for line in lines)
+    factors, room = matching_factors(rate, n_items), room_for_sums(n_items, n_items + 1)
+    both = sum(sum_matchings(line, rate, factors, room) for line in lines)
     return both - FOOTRULE.log_partition(n_items, alpha)
 
 
@@ -103,11 +103,11 @@ def test_tails_that_are_kept_for_some_places_only_give_the_same():
     ranks = rng.permutation(n_items) + 1
     whole, strides = likelihoods(rows, [ranks], [3.0]), []
     for n_laws in (1, 200):  # more laws, fewer of their tails
-        walks = tables.make_walks(np.full(n_laws, 3.0 / n_items), n_items)
-        strides.append(walks.stride)
+        recursions = tables.make_recursions(np.full(n_laws, 3.0 / n_items), n_items)
+        strides.append(recursions.stride)
         found, labels = np.empty(4), np.full(4, n_laws - 1)
         laws = tables.Laws(np.tile(ranks.astype(np.int32), (n_laws, 1)), np.arange(n_laws))
-        own_log_likelihoods(clicks_of(rows), np.arange(4), labels, laws, walks, found)
+        own_log_likelihoods(clicks_of(rows), np.arange(4), labels, laws, recursions, found)
         assert found == pytest.approx(whole[0], rel=1e-12, abs=1e-12)
     assert strides[0] == 1 < strides[1]
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kernel
 def log_sum(places, rate, n_rows, of=matching.sum_matchings, n_gaps=5):
     places = np.array(places)
     sums = matching.room_for_sums(len(places), n_rows)
-    return of(places, rate, matching.walk_weights(rate, len(places), n_gaps), sums)
+    return of(places, rate, matching.matching_factors(rate, len(places), n_gaps), sums)
 
 
 def all_distances(places):
@@ -79,11 +79,11 @@ def long_lines(n_places, rng):
 @pytest.mark.parametrize("alpha", [1.0, 8.0, 40.0, 1000.0])
 def test_states_that_are_left_out_do_not_count(alpha):
     n_places = 90
-    walk = matching.walk_weights(alpha / n_places, n_places)
-    most, sums = walk.most, matching.room_for_sums(n_places, 2)
+    factors = matching.matching_factors(alpha / n_places, n_places)
+    most, sums = factors.most, matching.room_for_sums(n_places, 2)
 
     def total(places, largest):
-        fewer = walk._replace(most=largest)
+        fewer = factors._replace(most=largest)
         return matching.sum_matchings(places, alpha / n_places, fewer, sums)
 
     assert most < n_places // 2
@@ -98,12 +98,12 @@ def draws(places, rate, n_draws, draw_matching=matching.draw_matching):
     places = np.array(places)
     n_places = len(places)
     sums = matching.room_for_sums(n_places, n_places + 1)
-    walk = matching.walk_weights(rate, n_places)
-    matching.sum_matchings(places, rate, walk, sums)
+    factors = matching.matching_factors(rate, n_places)
+    matching.sum_matchings(places, rate, factors, sums)
     waiting = np.empty((2, n_places), dtype=np.int64)
     out, stream = np.zeros((n_draws, n_places), dtype=np.int64), np.array([7], dtype=np.uint64)
     for row in out:
-        draw_matching(stream, places, walk.roots, sums, waiting, row)
+        draw_matching(stream, places, factors.roots, sums, waiting, row)
     return out
 
 

@@ -110,7 +110,7 @@ def test_likelihoods_on_the_grid_equal_enumeration():
         exact = naive.memberships(np.exp(found[row]), personal.alpha_shares)
         assert shares[row] == pytest.approx(exact)
     plain = np.empty_like(found)
-    interpreted(kernels.personal_log_likelihoods)(clicks, rankings, personal.law.walks, plain)
+    interpreted(kernels.personal_log_likelihoods)(clicks, rankings, personal.law.recursions, plain)
     assert (plain == found).all()
 
 

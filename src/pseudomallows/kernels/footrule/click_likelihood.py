@@ -5,19 +5,19 @@ from numba import njit
 
 from ..click_rows import clicks_of
 from .matching import RESCALE
-from .walks import (
+from .recursions import (
     BELOW,
     BESIDE,
     BOTH_SIDES,
     LOW,
     STAY,
     TAKE,
+    recursion_at,
     room_to_go_back,
     scale_states,
     sort_places,
     step_far,
     sum_back,
-    walk_at,
 )
 
 
@@ -31,14 +31,14 @@ def logs_of_factorials(n):
 
 
 @njit(cache=True, nogil=True)
-def sum_clicked(n_clicks, n_first, walk, room):
+def sum_clicked(n_clicks, n_first, recursion, room):
     """Log of the sum over all orders of the clicks before place c, but for the steps of the gap.
 
-    Their line, walked from place c to the first, is like that of the others: items wait for ranks,
+    Their line, taken from place c to the first, is like that of the others: items wait for ranks,
     and one fewer at each place without a click. No more ranks open than clicks are to come.
     """
     places, sums, _ = room
-    base, steps = walk.base, walk.steps
+    base, steps = recursion.base, recursion.steps
     most, n_gaps, log_sum = base.shape[1] - 2, len(steps), 0.0
     met, gap, top, i = n_first - 1, n_clicks - n_first, 0, 0
     sums[0, 1] = 1.0
@@ -48,7 +48,7 @@ def sum_clicked(n_clicks, n_first, walk, room):
         met -= is_click
         top = min(min(top, met) + 1, most)
         if gap >= n_gaps:
-            step_far(sums, i, j, gap, BOTH_SIDES if is_click else BELOW, walk, top + 1)
+            step_far(sums, i, j, gap, BOTH_SIDES if is_click else BELOW, recursion, top + 1)
         elif is_click:
             for k in range(top + 1):
                 beside = steps[gap, LOW, k] * sums[i, k] + steps[gap, LOW, k + 1] * sums[i, k + 2]
@@ -66,7 +66,7 @@ def sum_clicked(n_clicks, n_first, walk, room):
 
 
 @njit(cache=True, nogil=True)
-def log_likelihood_of(mine, ranks, walk, log_factorials, room):
+def log_likelihood_of(mine, ranks, recursion, log_factorials, room):
     """Log probability that a user's first ranks are the clicked items, under the consensus `ranks`.
 
     Places are those of the consensus, from 0. On the line of the c clicked items (see `matching`) a
@@ -78,22 +78,24 @@ def log_likelihood_of(mine, ranks, walk, log_factorials, room):
     """
     n_clicks = len(mine)
     n_first, gaps = sort_places(mine, ranks, room.places)
-    value = log_factorials[n_clicks - n_first] - 2.0 * walk.rate * gaps - walk.log_partition
-    value += sum_clicked(n_clicks, n_first, walk, room)
-    return value + sum_back(n_clicks, n_first, n_clicks, walk, room)
+    value = (
+        log_factorials[n_clicks - n_first] - 2.0 * recursion.rate * gaps - recursion.log_partition
+    )
+    value += sum_clicked(n_clicks, n_first, recursion, room)
+    return value + sum_back(n_clicks, n_first, n_clicks, recursion, room)
 
 
 @njit(cache=True, nogil=True)
-def own_log_likelihoods(clicks, rows, labels, laws, walks, values):
+def own_log_likelihoods(clicks, rows, labels, laws, recursions, values):
     """Fill `values[place]`: log probability of the clicks of `rows[place]` under the law
     `labels[place]`. Equal labels in a row are quicker."""
     ranks, numbers = laws
-    room, log_factorials = room_to_go_back(walks, 2), logs_of_factorials(ranks.shape[1])
+    room, log_factorials = room_to_go_back(recursions, 2), logs_of_factorials(ranks.shape[1])
     label = 0
-    walk = walk_at(walks, numbers[0])
+    recursion = recursion_at(recursions, numbers[0])
     for place in range(len(rows)):
         if labels[place] != label:
             label = labels[place]
-            walk = walk_at(walks, numbers[label])
+            recursion = recursion_at(recursions, numbers[label])
         mine = clicks_of(clicks, rows[place])
-        values[place] = log_likelihood_of(mine, ranks[label], walk, log_factorials, room)
+        values[place] = log_likelihood_of(mine, ranks[label], recursion, log_factorials, room)

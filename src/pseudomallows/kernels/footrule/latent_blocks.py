@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from ..streams import start_user
-from .matching import ITEM, RANK, draw_matching, room_for_sums, sum_matchings, walk_weights
+from .matching import ITEM, RANK, draw_matching, matching_factors, room_for_sums, sum_matchings
 
 AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams are kept meanwhile
 
@@ -90,7 +90,7 @@ def known_distance(ranks, sizes, n_ranks, consensus):
 def log_likelihoods(rankings, consensus, rate, log_partition, values):
     """Fill `values[user]`: log probability that the user's known ranks and ties are as they are."""
     n_items = len(consensus)
-    walk, sums = walk_weights(rate, n_items), room_for_sums(n_items, 2)
+    factors, sums = matching_factors(rate, n_items), room_for_sums(n_items, 2)
     sizes, places = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     for user in range(len(rankings)):
         ranks, log_sum = rankings[user], 0.0
@@ -100,7 +100,7 @@ def log_likelihoods(rankings, consensus, rate, log_partition, values):
                 first, end = 0, n_items
                 if n_ranks > 1:
                     first, end = mark_places(ranks, sizes, rank, consensus, places)
-                log_sum += sum_matchings(places[first:end], rate, walk, sums)
+                log_sum += sum_matchings(places[first:end], rate, factors, sums)
         distance = known_distance(ranks, sizes, n_ranks, consensus)
         values[user] = log_sum - rate * distance - log_partition
 
@@ -112,7 +112,7 @@ def draw_latent(streams, rankings, consensus, rate, counts, latent):
     `latent[row]` is the ranking of the last user of a row, if `latent` has rows at all.
     """
     n_items, weights = len(consensus), streams.weights
-    walk, sums = walk_weights(rate, n_items), room_for_sums(n_items, n_items + 1)
+    factors, sums = matching_factors(rate, n_items), room_for_sums(n_items, n_items + 1)
     sizes, waiting = np.empty(n_items + 1, dtype=np.int64), np.empty((2, n_items), dtype=np.int64)
     places, ordering, drawn = np.empty((3, n_items), dtype=np.int64)
     own_streams = np.empty((AT_ONCE, 1), dtype=np.uint64)
@@ -134,9 +134,9 @@ def draw_latent(streams, rankings, consensus, rate, counts, latent):
                 if n_ranks > 1:
                     first, end = mark_places(ranks, sizes, rank, consensus, places)
                 here = places[first:end]
-                sum_matchings(here, rate, walk, sums)
+                sum_matchings(here, rate, factors, sums)
                 for user in range(n_users):
-                    draw_matching(own_streams[user], here, walk.roots, sums, waiting, drawn)
+                    draw_matching(own_streams[user], here, factors.roots, sums, waiting, drawn)
                     for place in range(first, end):
                         if places[place] & ITEM:
                             item, got = ordering[place], drawn[place - first] + first - 1

@@ -9,7 +9,7 @@ from numba import njit
 
 from ..click_rows import clicks_of
 from ..streams import start_user
-from .matching import BOTH, ITEM, RANK, Sums, draw_matching, sum_matchings, walk_weights
+from .matching import BOTH, ITEM, RANK, Sums, draw_matching, matching_factors, sum_matchings
 
 
 @njit(cache=True, nogil=True)
@@ -30,7 +30,7 @@ def draw_click_users(streams, clicks, consensus, rate, counts, latent):
     `latent[row]` is the ranking of the last user of a row, if `latent` has rows at all.
     """
     n_items, weights = len(consensus), streams.weights
-    walk = walk_weights(rate, n_items)
+    factors = matching_factors(rate, n_items)
     tables = np.empty((2, n_items + 1, n_items // 2 + 3))
     tops = np.empty((2, n_items + 1), dtype=np.int64)
     lines = np.empty((2, n_items), dtype=np.int64)
@@ -43,12 +43,12 @@ def draw_click_users(streams, clicks, consensus, rate, counts, latent):
         mine = clicks_of(clicks, row)
         mark_clicks(mine, consensus, lines[0], lines[1])
         for group in range(2):
-            sum_matchings(lines[group], rate, walk, Sums(tables[group], tops[group]))
+            sum_matchings(lines[group], rate, factors, Sums(tables[group], tops[group]))
         for user in range(weights[row]):
             start_user(streams, row, user, stream)
             for group in range(2):
                 sums = Sums(tables[group], tops[group])
-                draw_matching(stream, lines[group], walk.roots, sums, waiting, drawn)
+                draw_matching(stream, lines[group], factors.roots, sums, waiting, drawn)
             for place in range(n_items):
                 item, rank = ordering[place], drawn[place]
                 counts[item, rank - 1] += 1

@@ -29,7 +29,7 @@ NEGLIGIBLE = 1e-18  # part of a sum: below half of its last digit, 2^-53, even a
 
 
 class MatchingFactors(NamedTuple):
-    """What all walks of one rate share.
+    """What all lines of one rate share.
 
     `decay[k]` is exp(-2 rate k), `roots[i]` the square root of i. `steps[gap, :, k]`, for the first
     gaps: the factors with which state k at a place with an item and a rank comes from the states k,
@@ -64,7 +64,7 @@ def gap_decay(rate, n):
 
 
 @njit(cache=True, nogil=True)
-def walk_weights(rate, n_places, n_gaps=N_GAPS):
+def matching_factors(rate, n_places, n_gaps=N_GAPS):
     """The `MatchingFactors` of at most `n_places`."""
     width = n_places // 2 + 3
     decay, roots = gap_decay(rate, width), square_roots(n_places + n_gaps + 4)
@@ -131,12 +131,12 @@ def room_for_sums(n_places, n_rows):
 
 
 @njit(cache=True, nogil=True)
-def sum_matchings(places, rate, walk, sums):
+def sum_matchings(places, rate, factors, sums):
     """Log of the sum of the weights of all matchings; fills `sums` for `draw_matching`.
 
-    `places[p]` says what stands at place p. `walk` comes from `walk_weights`.
+    `places[p]` says what stands at place p. `factors` come from `matching_factors`.
     """
-    decay, roots, steps, most = walk
+    decay, roots, steps, most = factors
     table, tops = sums
     n_places, mask = len(places), 1 if len(table) == 2 else -1
     n_pairs = 0
@@ -186,8 +186,8 @@ def sum_matchings(places, rate, walk, sums):
 def draw_matching(stream, places, roots, sums, waiting, ranks):
     """Draw a matching from the sums of `sum_matchings`: the item at place p takes `ranks[p]`.
 
-    Walks the line backwards. `waiting[0]`, of items, and `waiting[1]`, of ranks, hold the places of
-    those whose partner stands further ahead on the walk; a newcomer takes any of them with equal
+    From the end of the line to its start. `waiting[0]`, of items, and `waiting[1]`, of ranks, hold
+    the places of those whose partner stands further ahead; a newcomer takes any of them with equal
     probability. Ranks are places plus one.
     """
     table, tops = sums
@@ -259,10 +259,10 @@ def draw_matching(stream, places, roots, sums, waiting, ranks):
 def draw_mallows(seed, n_items, rate, draws):
     """Fill `draws[draw, item]` with rankings of the footrule Mallows distribution around 1..n."""
     places = np.full(n_items, BOTH)
-    walk, sums = walk_weights(rate, n_items, 1), room_for_sums(n_items, n_items + 1)
-    sum_matchings(places, rate, walk, sums)
+    factors, sums = matching_factors(rate, n_items, 1), room_for_sums(n_items, n_items + 1)
+    sum_matchings(places, rate, factors, sums)
     waiting = np.empty((2, n_items), dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(len(draws)):
         start_stream(seed, draw, 0, stream)
-        draw_matching(stream, places, walk.roots, sums, waiting, draws[draw])
+        draw_matching(stream, places, factors.roots, sums, waiting, draws[draw])

@@ -1,10 +1,10 @@
 """Which unclicked items take the ranks that follow a user's clicks: exact probabilities, quickly.
 
-The walk of `walks`: the way back from the last click to place c, then forwards over the window of
-the next ranks. Behind it an item's probability is what it takes of the window's ranks that are
+By the recursion of `recursions`: back from the last click to place c, then forwards over the window
+of the next ranks. Behind it an item's probability is what it takes of the window's ranks that are
 still open. Behind place c few ranks are open, so few states count where it matters, and the
 probabilities soon fall off by the same factor at each place: who wants the best items only may end
-the walk there.
+the recursion there.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
 from .matching import RESCALE, TINY
-from .walks import (
+from .recursions import (
     BESIDE,
     DECAY,
     LOW,
@@ -23,10 +23,10 @@ from .walks import (
     TAKE,
     Back,
     fill_gap_steps,
+    recursion_at,
     room_to_go_back,
     sort_places,
     sum_back,
-    walk_at,
 )
 
 # Behind the items that are exact, probabilities fall off evenly: from so many items behind the
@@ -46,9 +46,9 @@ class Ahead(NamedTuple):
 class Room(NamedTuple):
     """Room for one user: for the way `back`; of the window, `hits[p - c]` at each place p, the part
     of the sums on which a given open item takes one of its ranks; forwards, for even and odd
-    places, `masses` of all walks, and `marks`, the same times the number of open ranks of the
-    window; `terms`; the `probabilities` of the items, by place; the `steps` of the walk, and room
-    for a gap that is not among them; `inverses[i]`, 1 / i and for 0 1, and `lefts[k]`, k / (k +
+    places, `masses` of all paths, and `marks`, the same times the number of open ranks of the
+    window; `terms`; the `probabilities` of the items, by place; the `steps`, and room for a gap
+    that is not among them; `inverses[i]`, 1 / i and for 0 1, and `lefts[k]`, k / (k +
     1)."""
 
     back: Back
@@ -63,45 +63,45 @@ class Room(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def room_ahead(walks, window):
+def room_ahead(recursions, window):
     """Make that room."""
-    n_items, width = walks.widths.shape[1] - 1, walks.tails.shape[2]
+    n_items, width = recursions.widths.shape[1] - 1, recursions.tails.shape[2]
     masses, marks = np.zeros((2, 2, width))
     hits, probabilities = np.zeros((min(window, n_items) + 1, width)), np.empty(n_items)
-    n_gaps, back = walks.steps.shape[1], room_to_go_back(walks, n_items + 1)
+    n_gaps, back = recursions.steps.shape[1], room_to_go_back(recursions, n_items + 1)
     inverses = 1.0 / np.maximum(np.arange(n_items + width), 1)
     steps, lefts = np.empty((n_gaps + 1, 3, width - 2)), np.arange(width) * inverses[1 : width + 1]
     return Room(back, hits, masses, marks, np.empty(width), probabilities, steps, inverses, lefts)
 
 
 @njit(cache=True, nogil=True)
-def step_number(gap, walk, steps):
+def step_number(gap, recursion, steps):
     """The number of the steps of a gap; they are made, if there are none."""
     last = len(steps) - 1
     if gap < last:
         return gap
-    fill_gap_steps(walk.base, walk.roots, gap, steps[last])
+    fill_gap_steps(recursion.base, recursion.roots, gap, steps[last])
     return last
 
 
 @njit(cache=True, nogil=True)
-def hit_back(n_clicks, n_first, end, walk, room):
+def hit_back(n_clicks, n_first, end, recursion, room):
     """Fill the hits of the window, whose ranks are those of the places from c up to `end`; return
     the probability of an item before place c."""
-    base, widths = walk.base, walk.widths
+    base, widths = recursion.base, recursion.widths
     places, sums, scales = room.back
     hits, steps, inverses, met = room.hits, room.steps, room.inverses, n_clicks - 1
     while met >= n_first and places[met] >= end:
         met -= 1
     gap = n_clicks - 1 - met
-    g = step_number(gap, walk, steps)
+    g = step_number(gap, recursion, steps)
     hits[end - n_clicks] = 0.0
     for p in range(end - 1, n_clicks - 1, -1):
         i, size = p - n_clicks, widths[p - n_clicks]
         if met >= n_first and places[met] == p:
             met -= 1
             gap += 1
-            g = step_number(gap, walk, steps)
+            g = step_number(gap, recursion, steps)
             for k in range(size):  # a given open item takes this rank, or another
                 other = hits[i + 1, k + 1]
                 given = other + (sums[p + 1, k + 1] - other) * inverses[k + gap]
@@ -121,18 +121,18 @@ def hit_back(n_clicks, n_first, end, walk, room):
 
 
 @njit(cache=True, nogil=True)
-def cross_window(n_clicks, n_first, end, walk, room):
+def cross_window(n_clicks, n_first, end, recursion, room):
     """Fill `probabilities[p]` of the items of the window; return how many clicks there are before
-    its end. The marks there are in units in which all walks together weigh 1."""
-    base, widths = walk.base, walk.widths
+    its end. The marks there are in units in which all paths together weigh 1."""
+    base, widths = recursion.base, recursion.widths
     places, sums, scales = room.back
     _, hits, masses, marks, terms, probabilities, steps, inverses, lefts = room
     masses[:] = 0.0
     marks[:] = 0.0
     masses[n_clicks & 1, 1] = 1.0
     met, gap = n_first, n_clicks - n_first
-    g = step_number(gap, walk, steps)
-    weight = sums[n_clicks, 1]  # of all walks, in the units of mass and sums
+    g = step_number(gap, recursion, steps)
+    weight = sums[n_clicks, 1]  # of all paths, in the units of mass and sums
     for p in range(n_clicks, end):
         weight *= scales[p]
         i, j, at, size = p & 1, 1 - (p & 1), p + 1 - n_clicks, widths[p + 1 - n_clicks]
@@ -143,7 +143,7 @@ def cross_window(n_clicks, n_first, end, walk, room):
                 marks[j, k + 1] = take * marks[i, k + 1] + opens * (marks[i, k] + masses[i, k])
             met += 1
             gap -= 1
-            g = step_number(gap, walk, steps)
+            g = step_number(gap, recursion, steps)
         else:
             for k in range(size):  # the item takes this rank, a later one, or one that is open
                 decay, here = base[DECAY, k], base[DECAY, k] * sums[p + 1, k + 1]
@@ -170,14 +170,14 @@ def cross_window(n_clicks, n_first, end, walk, room):
 
 
 @njit(cache=True, nogil=True)
-def walk_on(n_clicks, met, end, last, walk, room):
+def cross_rest(n_clicks, met, end, last, recursion, room):
     """Fill `probabilities[p]` of the items from the window to place `last`: each is what the item
     there takes of the open ranks of the window. From there on they fall off."""
-    base, widths = walk.base, walk.widths
+    base, widths = recursion.base, recursion.widths
     places, sums, scales = room.back
     marks, probabilities, steps, lefts = room.marks, room.probabilities, room.steps, room.lefts
     gap, weight, left, probability = n_clicks - met, 1.0, 0.0, 0.0
-    g = step_number(gap, walk, steps)
+    g = step_number(gap, recursion, steps)
     for k in range(widths[end - n_clicks]):
         left += marks[end & 1, k + 1] * sums[end, k + 1]
     for p in range(end, last):
@@ -189,7 +189,7 @@ def walk_on(n_clicks, met, end, last, walk, room):
                 marks[j, k + 1] = taken + base[BESIDE, k] * marks[i, k]
             met += 1
             gap -= 1
-            g = step_number(gap, walk, steps)
+            g = step_number(gap, recursion, steps)
         else:
             for k in range(size):
                 stay = (steps[g, STAY, k] - base[DECAY, k]) * marks[i, k + 1]
@@ -230,7 +230,7 @@ def fall_off(met, n_clicks, first, left, probability, room):
 
 
 @njit(cache=True, nogil=True)
-def last_to_walk(n_clicks, end, ahead, rate, places, n_items):
+def last_to_cross(n_clicks, end, ahead, rate, places, n_items):
     """Behind the first items that are wanted exactly, and some of the window; behind all, where
     probabilities do not fall off evenly."""
     met = 0
@@ -244,15 +244,15 @@ def last_to_walk(n_clicks, end, ahead, rate, places, n_items):
 
 
 @njit(cache=True, nogil=True)
-def fill_next_probabilities(n_clicks, n_first, ahead, walk, room):
+def fill_next_probabilities(n_clicks, n_first, ahead, recursion, room):
     """Fill `probabilities[p]` of the items from place c on; return that of those before it."""
     places, n_items = room.back.places, len(room.probabilities)
     end = min(n_clicks + ahead.window, n_items)
-    last = last_to_walk(n_clicks, end, ahead, walk.rate, places, n_items)
-    sum_back(n_clicks, n_first, last, walk, room.back)
-    early = hit_back(n_clicks, n_first, end, walk, room)
-    met = cross_window(n_clicks, n_first, end, walk, room)
-    walk_on(n_clicks, met, end, last, walk, room)
+    last = last_to_cross(n_clicks, end, ahead, recursion.rate, places, n_items)
+    sum_back(n_clicks, n_first, last, recursion, room.back)
+    early = hit_back(n_clicks, n_first, end, recursion, room)
+    met = cross_window(n_clicks, n_first, end, recursion, room)
+    cross_rest(n_clicks, met, end, last, recursion, room)
     return early
 
 
@@ -268,7 +268,7 @@ def add_next_probabilities(early, n_clicks, share, ordering, room, sums):
 
 
 @njit(cache=True, nogil=True)
-def next_ranks_of_laws(clicks, laws, ahead, weights, walks, batches, sums):
+def next_ranks_of_laws(clicks, laws, ahead, weights, recursions, batches, sums):
     """Add to `sums[batches[law], row, item]` the probability, under each law, of an unclicked item
     to take one of the ranks that follow the row's clicks, times `weights[row, law]`.
 
@@ -276,17 +276,17 @@ def next_ranks_of_laws(clicks, laws, ahead, weights, walks, batches, sums):
     """
     ranks, numbers = laws
     n_items = ranks.shape[1]
-    room, ordering = room_ahead(walks, ahead.window), np.empty(n_items, dtype=np.int64)
+    room, ordering = room_ahead(recursions, ahead.window), np.empty(n_items, dtype=np.int64)
     for law in range(len(ranks)):
-        walk = walk_at(walks, numbers[law])
-        room.steps[:-1] = walk.steps
+        recursion = recursion_at(recursions, numbers[law])
+        room.steps[:-1] = recursion.steps
         for item in range(n_items):
             ordering[ranks[law, item] - 1] = item
         for row in range(len(clicks.starts) - 1):
             mine, share = clicks_of(clicks, row), weights[row, law]
             if share > 0.0 and len(mine) < n_items:
                 n_first, _ = sort_places(mine, ranks[law], room.back.places)
-                early = fill_next_probabilities(len(mine), n_first, ahead, walk, room)
+                early = fill_next_probabilities(len(mine), n_first, ahead, recursion, room)
                 add_next_probabilities(
                     early, len(mine), share, ordering, room, sums[batches[law], row]
                 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
 from .click_likelihood import log_likelihood_of, logs_of_factorials
-from .walks import room_to_go_back, walk_at
+from .recursions import recursion_at, room_to_go_back
 
 LOW_ODDS, HIGH_ODDS = -9.0, 5.0  # log odds between which long windows count them differently
 PLACES = (-3.0, -1.5)  # -log(place + 1/2) where the slope changes: near places 20 and 4
@@ -45,13 +45,13 @@ class CorrectionArrays(NamedTuple):
 @njit(cache=True, nogil=True)
 def personal_log_likelihoods(clicks, rankings, grid, values):
     """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
-    `rankings[row]` and each alpha of the `grid`, from `make_walks`."""
+    `rankings[row]` and each alpha of the `grid`, from `make_recursions`."""
     room, log_factorials = room_to_go_back(grid, 2), logs_of_factorials(rankings.shape[1])
     for g in range(values.shape[1]):
-        walk = walk_at(grid, g)
+        recursion = recursion_at(grid, g)
         for row in range(len(values)):
             mine = clicks_of(clicks, row)
-            values[row, g] = log_likelihood_of(mine, rankings[row], walk, log_factorials, room)
+            values[row, g] = log_likelihood_of(mine, rankings[row], recursion, log_factorials, room)
 
 
 @njit(cache=True, nogil=True)

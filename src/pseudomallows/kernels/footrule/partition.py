@@ -1,6 +1,6 @@
 """The footrule Mallows distribution around 1..n: partition function, mean distance, marginals.
 
-The walk of `matching` with an item and a rank at every place: from k open pairs to k + 1 with
+The recursion of `matching` with an item and a rank at every place: from k open pairs to k + 1 with
 weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 rate k), rate being alpha / n_items.
 """
 
@@ -14,14 +14,14 @@ from .matching import TINY, gap_decay
 def partition_and_distance(n_items, rate):
     """Log partition function and expected distance, the second as the derivative of the first.
 
-    The walk is the same forwards and backwards, so two walks meet in the middle: half the work,
+    It is the same forwards and backwards, so two recursions meet in the middle: half the work,
     and the states that matter stay far from underflow up to ten thousand items.
     """
     half = n_items // 2
     width = n_items - half + 3
     decay, free = gap_decay(rate, width), np.ones(width)
-    old, new, other = np.zeros((3, width))  # sum of the weights of the walks to each state
-    old_d, new_d, other_d = np.zeros((3, width))  # the same, each walk times its distance
+    old, new, other = np.zeros((3, width))  # sum of the weights of the paths to each state
+    old_d, new_d, other_d = np.zeros((3, width))  # the same, each path times its distance
     old[0] = 1.0
     log_sum, log_scale = 0.0, 0.0
     for t in range(1, half + 1):
@@ -29,7 +29,7 @@ def partition_and_distance(n_items, rate):
         log_sum += log_scale
         old, new = new, old
         old_d, new_d = new_d, old_d
-    # The other walk ends in the same state, and must not pay for the gap there a second time.
+    # The other recursion ends in the same state, and must not pay for the gap there a second time.
     if n_items % 2:
         log_other = log_sum + step_sums(old, old_d, free, 0.0, half + 1, other, other_d)
     else:
@@ -43,7 +43,7 @@ def partition_and_distance(n_items, rate):
 
 @njit(cache=True, nogil=True)
 def step_sums(old, old_d, decay, gap, top, new, new_d):
-    """One step of all walks, and of their distances, scaled to unit sum; return the log scale."""
+    """One step of all paths, and of their distances, scaled to unit sum; return the log scale."""
     total = 0.0
     for k in range(top + 1):
         up, up_d = (old[k - 1] * k, old_d[k - 1] * k) if k > 0 else (0.0, 0.0)
@@ -60,14 +60,14 @@ def step_sums(old, old_d, decay, gap, top, new, new_d):
 
 
 @njit(cache=True, nogil=True)
-def walk_probabilities(n_items, rate, ups, stays, downs):
-    """Probabilities of the steps of the walk: `ups[t, k]` from k open pairs before place t.
+def step_probabilities(n_items, rate, ups, stays, downs):
+    """Probabilities of the steps of a path: `ups[t, k]` from k open pairs before place t.
 
     States beyond the last but two columns are left out.
     """
     most = ups.shape[1] - 3
     decay = gap_decay(rate, most + 2)
-    # sums[t, k]: all walks from k, just before it pays for its gap, to the end; t steps from it.
+    # sums[t, k]: all paths from k, just before it pays for its gap, to the end; t steps from it.
     sums = np.zeros((n_items + 1, most + 3))
     sums[0, 0] = 1.0
     for t in range(1, n_items + 1):
@@ -96,12 +96,12 @@ def rank_probabilities(n_items, rate, probabilities):
     """Fill `probabilities[item, rank - 1]`: the probability that the item ranked item + 1 in the
     consensus takes that rank.
 
-    One walk with a tagged item for each item: tagged[k] is the probability that k pairs are open
+    One recursion with a tagged item for each: tagged[k] is the probability that k pairs are open
     and the item is among them. Two mirror symmetries leave a quarter of the table to compute.
     """
     width = n_items // 2 + 3
     ups, stays, downs = np.zeros((3, n_items + 1, width))
-    walk_probabilities(n_items, rate, ups, stays, downs)
+    step_probabilities(n_items, rate, ups, stays, downs)
     k = np.arange(width).astype(np.float64)
     ends = stays / (2 * k + 1)  # the rank here goes to one given open item
     ends[:, 1:] += downs[:, 1:] / k[1:]
@@ -116,21 +116,21 @@ def rank_probabilities(n_items, rate, probabilities):
         for j in range(width):
             together += state[j] * stays[item, j] / (2 * j + 1)
         fill_symmetric(probabilities, item, item, together)
-        step_walk(state, ups[item], given_away[item], np.zeros(width), tagged)
+        step_states(state, ups[item], given_away[item], np.zeros(width), tagged)
         for rank in range(item + 1, n_items - item):
             taken = 0.0
             for j in range(width):
                 taken += tagged[j] * ends[rank, j]
             fill_symmetric(probabilities, item, rank, taken)
-            step_walk(tagged, ups[rank], tagged_stays[rank], tagged_downs[rank], next_tagged)
+            step_states(tagged, ups[rank], tagged_stays[rank], tagged_downs[rank], next_tagged)
             tagged, next_tagged = next_tagged, tagged
-        step_walk(state, ups[item], stays[item], downs[item], next_state)
+        step_states(state, ups[item], stays[item], downs[item], next_state)
         state, next_state = next_state, state
 
 
 @njit(cache=True, nogil=True)
-def step_walk(state, up, stay, down, new):
-    """One step of the walk for all states at once."""
+def step_states(state, up, stay, down, new):
+    """One step of the recursion for all states at once."""
     last = len(state) - 1
     new[0] = state[0] * stay[0] + state[1] * down[1]
     for k in range(1, last):
@@ -152,12 +152,12 @@ def fill_symmetric(probabilities, item, rank, value):
 def expected_ranks(n_items, rate, means):
     """Fill `means[item]` with the expected rank of the item ranked item + 1 in the consensus.
 
-    waits[k] is the mean number of steps that an open item, among k, still has to wait: one walk
-    backwards gives it for all items at once. Ranks before an item mirror the ranks behind it.
+    waits[k] is the mean number of steps that an open item, among k, still has to wait: one
+    recursion backwards gives it for all items at once. Ranks before an item mirror those behind it.
     """
     width = n_items // 2 + 3
     ups, stays, downs = np.zeros((3, n_items + 1, width))
-    walk_probabilities(n_items, rate, ups, stays, downs)
+    step_probabilities(n_items, rate, ups, stays, downs)
     waits = np.zeros((n_items + 1, width))
     for t in range(n_items - 1, 0, -1):
         for k in range(1, min(t, n_items - t) + 1):
@@ -175,7 +175,7 @@ def expected_ranks(n_items, rate, means):
             opened = ups[item, k] * waits[item + 1, k + 1]
             opened += stays[item, k] * k / (2 * k + 1) * waits[item + 1, k]
             late[item] += state[k] * opened
-        step_walk(state, ups[item], stays[item], downs[item], next_state)
+        step_states(state, ups[item], stays[item], downs[item], next_state)
         state, next_state = next_state, state
     for item in range(n_items):
         means[item] = item + 1 + late[item] - late[n_items - 1 - item]

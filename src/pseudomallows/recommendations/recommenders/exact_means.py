@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...kernels.click_rows import ClickRows
 from ...kernels.footrule.click_likelihood import own_log_likelihoods
 from ...kernels.footrule.next_ranks import Ahead, fill_batch_means, next_ranks_of_laws
-from ...kernels.footrule.walks import Laws, Walks, make_walks
+from ...kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ...posteriors.posterior import Posterior
 from .recommender import MAX_ERROR, Floats
 
@@ -42,15 +42,15 @@ class Round:
     batches: NDArray[np.int64]  # in which the laws count
     alphas: Floats
     log_weights: Floats  # of the draw, times the cluster's share in it
-    rates: Floats  # of the walks
-    kept_walks: Walks | None
+    rates: Floats  # of the recursions
+    kept_recursions: Recursions | None
 
     @property
-    def walks(self) -> Walks:
-        """What the walks of the laws share."""
-        if self.kept_walks is not None:
-            return self.kept_walks
-        return make_walks(self.rates, self.laws.ranks.shape[1])
+    def recursions(self) -> Recursions:
+        """What the recursions of the laws share."""
+        if self.kept_recursions is not None:
+            return self.kept_recursions
+        return make_recursions(self.rates, self.laws.ranks.shape[1])
 
 
 @dataclass
@@ -131,7 +131,7 @@ class ExactMeans:
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, tally: RunningMeans) -> None:
             next_ranks_of_laws(
-                mine, drawn.laws, ahead, weights, drawn.walks, drawn.batches, tally.sums
+                mine, drawn.laws, ahead, weights, drawn.recursions, drawn.batches, tally.sums
             )
 
         return self._mean(clicks, known, add, self.n_items, k, max_error)
@@ -147,7 +147,7 @@ class ExactMeans:
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, tally: RunningMeans) -> None:
             next_ranks_of_laws(
-                mine, drawn.laws, ahead, weights, drawn.walks, drawn.batches, tally.sums
+                mine, drawn.laws, ahead, weights, drawn.recursions, drawn.batches, tally.sums
             )
             trail.append((drawn, weights, float(tally.heights[0])))
 
@@ -156,7 +156,7 @@ class ExactMeans:
         for drawn, weights, height in trail:
             scaled = weights * math.exp(height - trail[-1][2])
             clusters = np.arange(scaled.shape[1]) % self.n_clusters
-            next_ranks_of_laws(clicks, drawn.laws, ahead, scaled, drawn.walks, clusters, sums)
+            next_ranks_of_laws(clicks, drawn.laws, ahead, scaled, drawn.recursions, clusters, sums)
             shares += scaled.reshape(-1, self.n_clusters).sum(axis=0)
         return shares / shares.sum(), sums[:, 0] / shares.sum()
 
@@ -246,7 +246,7 @@ class ExactMeans:
         logs.fill(-np.inf)
         numbers, rows = np.nonzero(np.tile(wanted.T, (logs.shape[1] // self.n_clusters, 1)))
         likelihoods = np.empty(len(rows))
-        own_log_likelihoods(clicks, rows, numbers, drawn.laws, drawn.walks, likelihoods)
+        own_log_likelihoods(clicks, rows, numbers, drawn.laws, drawn.recursions, likelihoods)
         logs[rows, numbers] = likelihoods + drawn.log_weights[numbers]
         if not is_new:
             by_draw = logs.reshape(len(logs), -1, self.n_clusters)
@@ -270,8 +270,8 @@ class ExactMeans:
 
     @functools.cached_property
     def _most_draws(self) -> int:
-        """Draws of each chain in a round, whose walks must have room."""
-        flattest = make_walks(np.array([self._alpha.min() / self.n_items]), self.n_items)
+        """Draws of each chain in a round, whose recursions must have room."""
+        flattest = make_recursions(np.array([self._alpha.min() / self.n_items]), self.n_items)
         of_a_draw = flattest.tails.nbytes * self.n_clusters * self.n_chains
         return max(1, 2**25 // of_a_draw)
 
@@ -283,12 +283,12 @@ class ExactMeans:
         ranks = np.ascontiguousarray(self._consensus[:, draws].reshape(-1, self.n_items))
         of_laws = np.repeat(batches.reshape(-1), self.n_clusters)
         laws = Laws(ranks, numbers.reshape(-1))
-        walks = None
+        recursions = None
         if self._kept_bytes < 2**27:
-            walks = make_walks(rates, self.n_items)
-            self._kept_bytes += walks.tails.nbytes
+            recursions = make_recursions(rates, self.n_items)
+            self._kept_bytes += recursions.tails.nbytes
         return Round(
-            laws, of_laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), rates, walks
+            laws, of_laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), rates, recursions
         )
 
 

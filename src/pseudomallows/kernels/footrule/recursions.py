@@ -1,10 +1,10 @@
-"""The walk behind the clicks of users: tables that all users of a law share, and the way back.
+"""The recursion behind the clicks of users: tables that all users of a law share, and the way back.
 
-A user with c clicks gave them the first c ranks, and the other items share the rest. Walk the line
-of these others (see `matching`) from place c on: `gap` items wait there, those of the places before
-it, and one fewer behind each click, where a rank stands alone. State k has k open ranks and k + gap
-open items. States are scaled by the root of their decay, exp(-rate k), so that the step over an
-item and a rank is a symmetric matrix, forwards as backwards. rate is alpha / n_items.
+A user with c clicks gave them the first c ranks, and the other items share the rest. Along the line
+of these others (see `matching`), from place c on: `gap` items wait there, those of the places
+before it, and one fewer behind each click, where a rank stands alone. State k has k open ranks and
+k + gap open items. States are scaled by the root of their decay, exp(-rate k), so that the step
+over an item and a rank is a symmetric matrix, forwards as backwards. rate is alpha / n_items.
 
 Behind the last click nothing depends on the user any more: `tails` holds these sums for all. And
 i places behind place c no more than i ranks can be open, and few of the states count.
@@ -29,14 +29,14 @@ TAIL_BYTES = 2**23  # of the tails of all laws, above which they are kept for so
 
 
 class Laws(NamedTuple):
-    """Laws of users: `ranks[law, item]` of the consensus, and `numbers[law]`, that of its walk."""
+    """Laws of users: `ranks[law, item]` of the consensus, and `numbers[law]`, its rate."""
 
     ranks: NDArray[np.int32]
     numbers: NDArray[np.int64]
 
 
-class Walk(NamedTuple):
-    """What all walks of one rate share.
+class Recursion(NamedTuple):
+    """What the recursions of one rate share.
 
     `base[DECAY, k]` is exp(-2 rate k), and `base[BESIDE, k]` leads from state k - 1 to k over a
     rank alone; `steps[gap, TAKE, k]` leads there from state k to itself. Over an item and a rank,
@@ -44,7 +44,7 @@ class Walk(NamedTuple):
     back. `roots[i]` is the square root of i.
 
     With an item and a rank at place p and all that follow, and no gap before it, `tails[line, k +
-    1]` is the weight of all walks from state k, divided by a number whose log is `logs[line]`; p is
+    1]` is the weight of all paths from state k, divided by a number whose log is `logs[line]`; p is
     `stride` times the line, and of the last line the number of items. `widths[i]` states count i
     places behind place c.
     """
@@ -60,7 +60,7 @@ class Walk(NamedTuple):
     widths: NDArray[np.int64]
 
 
-class Walks(NamedTuple):
+class Recursions(NamedTuple):
     """The same of several rates, number g of each, but for `roots` and `stride`, which all
     share."""
 
@@ -76,7 +76,7 @@ class Walks(NamedTuple):
 
 
 class Back(NamedTuple):
-    """Room for the way back: `places` of the clicks, rising; `sums[p]` of all walks from each place
+    """Room for the way back: `places` of the clicks, rising; `sums[p]` of all paths from each place
     p, divided by the `scales` from p on. With two rows of sums, when only the whole sum is wanted,
     they are used in turn."""
 
@@ -85,15 +85,15 @@ class Back(NamedTuple):
     scales: NDArray[np.float64]
 
 
-def make_walks(rates: NDArray[np.float64], n_items: int) -> Walks:
-    """The `Walks` of some rates. A kernel returns a plain tuple to Python: Ctrl-C while it makes
-    one with names would crash the process."""
-    return Walks(*tables_of_walks(rates, n_items))
+def make_recursions(rates: NDArray[np.float64], n_items: int) -> Recursions:
+    """The `Recursions` of some rates. A kernel returns a plain tuple to Python: Ctrl-C while it
+    makes one with names would crash the process."""
+    return Recursions(*recursion_tables(rates, n_items))
 
 
 @njit(cache=True, nogil=True)
-def tables_of_walks(rates, n_items):
-    """The tables of `Walks`, in its order."""
+def recursion_tables(rates, n_items):
+    """The tables of `Recursions`, in its order."""
     n_laws, n_gaps, most = len(rates), min(n_items, N_GAPS) + 1, 0
     roots = square_roots(n_items + n_items // 2 + n_gaps + 8)
     sizes = np.empty(n_laws, dtype=np.int64)
@@ -119,16 +119,16 @@ def tables_of_walks(rates, n_items):
 
 
 @njit(cache=True, nogil=True)
-def walk_at(walks, g):
-    """The walk of one law."""
-    rates, log_partitions, bases, steps, roots, tails, logs, stride, widths = walks
+def recursion_at(recursions, g):
+    """The recursion of one law."""
+    rates, log_partitions, bases, steps, roots, tails, logs, stride, widths = recursions
     mine = (bases[g], steps[g], roots, tails[g], logs[g], stride, widths[g])
-    return Walk(rates[g], log_partitions[g], *mine)
+    return Recursion(rates[g], log_partitions[g], *mine)
 
 
 @njit(cache=True, nogil=True)
 def fill_gap_steps(base, roots, gap, steps):
-    """The steps of one gap; see `Walk`."""
+    """The steps of one gap; see `Recursion`."""
     for k in range(base.shape[1]):
         steps[STAY, k] = base[DECAY, k] * (1.0 + 2.0 * k + gap)
         steps[LOW, k] = base[BESIDE, k] * roots[k + gap]
@@ -136,10 +136,10 @@ def fill_gap_steps(base, roots, gap, steps):
 
 
 @njit(cache=True, nogil=True)
-def step_far(sums, i, j, gap, side, walk, size):
+def step_far(sums, i, j, gap, side, recursion, size):
     """From row i to row j at a gap without a table: over an item and a rank, or over a rank alone,
     to the states from those below (`BELOW`) or above (`ABOVE`)."""
-    base, roots = walk.base, walk.roots
+    base, roots = recursion.base, recursion.roots
     for k in range(size):
         if side == BOTH_SIDES:
             weight = base[DECAY, k] * (1.0 + 2.0 * k + gap) * sums[i, k + 1]
@@ -155,7 +155,7 @@ def step_far(sums, i, j, gap, side, walk, size):
 def fill_tails(step, size, stride, tails, logs, widths):
     """Fill the tails of one law, from the end of the line on, and the widths.
 
-    The walk is the same from both ends. So what counts at a place, of the walks through a state, is
+    It is the same from both ends. So what counts at a place, of the paths through a state, is
     known once the middle is reached; on a line with clicks there is less.
     """
     n_items, n_lines = len(widths) - 1, len(tails)
@@ -186,7 +186,7 @@ def fill_tails(step, size, stride, tails, logs, widths):
 
 @njit(cache=True, nogil=True)
 def count_states(there, back, size):
-    """How many states count, of the walks that go there and back."""
+    """How many states count, of the paths that go there and back."""
     total, n_states = 0.0, 1
     for k in range(size):
         total += there[k + 1] * back[k + 1]
@@ -208,9 +208,9 @@ def scale_states(states, size):
 
 
 @njit(cache=True, nogil=True)
-def room_to_go_back(walks, n_rows):
+def room_to_go_back(recursions, n_rows):
     """Make room, with so many rows of sums."""
-    n_items, width = walks.widths.shape[1] - 1, walks.tails.shape[2]
+    n_items, width = recursions.widths.shape[1] - 1, recursions.tails.shape[2]
     places = np.empty(n_items, dtype=np.int64)
     return Back(places, np.zeros((n_rows, width)), np.ones(n_items + 1))
 
@@ -233,10 +233,10 @@ def sort_places(codes, ranks, places):
 
 
 @njit(cache=True, nogil=True)
-def sum_back(n_clicks, n_first, last, walk, room):
+def sum_back(n_clicks, n_first, last, recursion, room):
     """Fill the sums and scales from `last`, or the last click, back to place c; return the log of
     the sum over all rankings of the others, but for the steps of the gap."""
-    _, _, base, steps, _, tails, logs, stride, widths = walk
+    _, _, base, steps, _, tails, logs, stride, widths = recursion
     places, sums, scales = room
     mask, n_gaps = 1 if len(sums) == 2 else -1, len(steps)
     if n_clicks > 0:
@@ -254,7 +254,7 @@ def sum_back(n_clicks, n_first, last, walk, room):
         met -= is_click
         gap += is_click
         if gap >= n_gaps:
-            step_far(sums, i, j, gap, ABOVE if is_click else BOTH_SIDES, walk, size)
+            step_far(sums, i, j, gap, ABOVE if is_click else BOTH_SIDES, recursion, size)
         elif is_click:
             for k in range(size):
                 taken = steps[gap, TAKE, k] * sums[i, k + 1]
