@@ -26,10 +26,10 @@ test: $(READY) lint docs
 # The parts of `test`, two at a time: all that `pytest` would run, in two halves, and the kernels without
 # compilation, for their coverage.
 test-first: $(READY)
-	$(RUN) -m pytest -q --durations=40 tests/inference tests/laws tests/sampling tests/distributions tests/files
+	$(RUN) -m pytest -q --durations=40 tests/laws tests/personal tests/sampling tests/distributions tests/files
 
 test-second: $(READY)
-	$(RUN) -m pytest -q --durations=40 tests src README.md docs $(addprefix --ignore=tests/,inference laws sampling distributions files)
+	$(RUN) -m pytest -q --durations=40 tests src README.md docs $(addprefix --ignore=tests/,laws personal sampling distributions files)
 
 test-kernels: $(READY)
 	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run --source=src/pseudomallows/kernels -m pytest tests -q -p no:cacheprovider -m "kernel and not slow"

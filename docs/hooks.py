@@ -21,8 +21,8 @@ from latex2mathml.converter import convert
 
 import pseudomallows as pm
 from pseudomallows.cli.parser import make_parser
-from pseudomallows.inference.methods import ALL_METHODS
-from pseudomallows.inference.methods.method import describe_options
+from pseudomallows.sampling.methods import ALL_METHODS
+from pseudomallows.sampling.options import describe_options
 
 SIGN = re.compile("(&#x00028;</mo>)<mo>(?=&#x02212;)")  # after a bracket, minus is a sign: no space
 FENCE = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)

@@ -22,11 +22,11 @@ ROOMS = (  # a room imports rooms above it, and `kernels`
     "distances",
     "distributions",
     "laws",
-    "sampling",
     "posteriors",
     "paper",
     "recommendations",
-    "inference",
+    "personal",
+    "sampling",
     "evaluation",
     "adapters",
     "show",
@@ -107,9 +107,9 @@ def test_the_room_of_the_paper_stands_apart():
     importers = {each for each in others if "paper" in {room(other) for other in imported(each)[0]}}
     assert importers == {
         "__init__",
-        "inference.alpha",
-        "inference.methods.fit_balanced",
-        "inference.methods.fit_pseudo",
+        "sampling.alpha",
+        "sampling.fit_balanced",
+        "sampling.fit_pseudo",
     }
 
 

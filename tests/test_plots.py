@@ -80,7 +80,7 @@ def test_the_elbow_marks_the_number_that_was_chosen(clustered, posterior):
     line = ax.lines[0]
     assert line.get_xdata().tolist() == clustered.settings["curve"]["n_clusters"]
     assert line.get_ydata() == pytest.approx(clustered.settings["curve"]["means"])
-    curve = pm.inference.ClusterCurve(np.array([1, 2]), np.array([[-3.0, -4.0], [-3.0, -4.1]]))
+    curve = pm.sampling.ClusterCurve(np.array([1, 2]), np.array([[-3.0, -4.0], [-3.0, -4.1]]))
     assert pm.plots.elbow(curve).get_title() == "One cluster chosen"
     with pytest.raises(ValueError, match="fit with n_clusters='auto'"):
         pm.plots.elbow(posterior)

@@ -2,7 +2,7 @@
 comparisons.
 
 The names here are what most people need. Each room has more: `pm.preferences`, `pm.files`,
-`pm.distances`, `pm.distributions`, `pm.recommendations`, `pm.inference`, `pm.evaluation`,
+`pm.distances`, `pm.distributions`, `pm.recommendations`, `pm.sampling`, `pm.evaluation`,
 `pm.diagnostics`; and `pm.paper` holds all of the paper.
 """
 
@@ -23,10 +23,6 @@ from .engines.executors import Threads
 from .evaluation.check import check
 from .evaluation.evaluate import evaluate
 from .files.read import read
-from .inference.alpha import estimate_alpha
-from .inference.choose_clusters import choose_clusters
-from .inference.choose_distance import choose_distance
-from .inference.fit import fit
 from .laws.likelihood import click_log_likelihood, log_likelihood
 from .paper.pseudo import PseudoMallows
 from .paper.search import marginal_divergence
@@ -42,6 +38,10 @@ from .recommendations.explain import explain
 from .recommendations.next_pairs import next_pairs
 from .recommendations.recommend import recommend
 from .recommendations.similar import similar_items, similar_users
+from .sampling.alpha import estimate_alpha
+from .sampling.choose_clusters import choose_clusters
+from .sampling.choose_distance import choose_distance
+from .sampling.fit import fit
 from .show.report import report
 
 for _name, _module in (("datasets", datasets), ("diagnostics", diagnostics), ("scores", scores)):

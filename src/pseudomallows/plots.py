@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .evaluation.figures import Evaluation
-from .inference.choose_clusters import ClusterCurve
-from .inference.choose_distance import DistanceScores
 from .posteriors.posterior import Posterior
 from .rankings import check_count, orderings_of
+from .sampling.choose_clusters import ClusterCurve
+from .sampling.choose_distance import DistanceScores
 
 try:
     import matplotlib.pyplot as plt

@@ -7,7 +7,7 @@ import pytest
 
 from clihelp import run
 from pseudomallows.cli.arguments import count, count_or_auto, seed
-from pseudomallows.inference.methods import ALL_METHODS
+from pseudomallows.sampling.methods import ALL_METHODS
 
 
 def test_counts_and_seeds_are_whole_numbers():

@@ -15,7 +15,7 @@ import pytest
 
 import pseudomallows as pm
 from clihelp import command, run
-from pseudomallows.inference.reproduce import call_of
+from pseudomallows.sampling.reproduce import call_of
 
 
 def test_simulated_files_are_read_again(here):

@@ -7,7 +7,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.engines import memory
-from pseudomallows.inference.methods import method
+from pseudomallows.sampling import options as method
 
 RNG = np.random.default_rng(1)
 RANKINGS = pm.Preferences.from_rankings(RNG.permuted(np.tile(np.arange(1, 6), (20, 1)), axis=1))

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import pseudomallows as pm
 from pseudomallows.files.atomic import write_whole
-from pseudomallows.inference.methods import ALL_METHODS
 from pseudomallows.posteriors import check_saved
 from pseudomallows.posteriors.check_saved import ARRAYS
 from pseudomallows.posteriors.names import METHODS
+from pseudomallows.sampling.methods import ALL_METHODS
 from pseudomallows.web.models.versions import Versions
 
 

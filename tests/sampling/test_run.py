@@ -12,9 +12,9 @@ import naive
 import pseudomallows as pm
 from exact_posteriors import EXAMPLES, Exact, chi_square
 from pseudomallows import distances
-from pseudomallows.inference.reproduce import call_of
 from pseudomallows.laws import law
 from pseudomallows.sampling import run, start
+from pseudomallows.sampling.reproduce import call_of
 
 SHORT_STARTS = {"LEAST_RUNS": 4, "MOST_RUNS": 4, "RUN_SWEEPS": 3, "LAST_SWEEPS": 3}
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
@@ -286,7 +286,7 @@ def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, monkeypa
     else:
         prefs = pm.simulate_rankings(30, 6, alpha=3, rng=1).preferences
     rounds = iter([2, 1])
-    module = sys.modules["pseudomallows.inference.call"]
+    module = sys.modules["pseudomallows.sampling.call"]
     monkeypatch.setattr(module, "thinning_needed", lambda *_: next(rounds))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

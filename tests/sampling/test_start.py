@@ -9,7 +9,7 @@ import naive
 import pseudomallows as pm
 from exact_posteriors import EXAMPLES, PRIOR, Exact
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.laws.law import Clusters
+from pseudomallows.laws.law import Clusters, order_like
 from pseudomallows.laws.registry import make_law
 from pseudomallows.sampling import start
 from pseudomallows.sampling.chain import Chain, Moves, new_state
@@ -17,7 +17,6 @@ from pseudomallows.sampling.start import (
     best_on_grid,
     best_place,
     elsewhere,
-    order_like,
     same_users,
     start_clusters,
     start_one,

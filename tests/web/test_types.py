@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from pseudomallows.inference.methods import ALL_METHODS
+from pseudomallows.sampling.methods import ALL_METHODS
 from pseudomallows.web.errors import ServiceError
 from pseudomallows.web.types import MAX_NAME, ErrorAnswer, RefitRequest, check_name, encode
 

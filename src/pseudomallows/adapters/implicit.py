@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, Threads
-from ..inference.fit import fit
 from ..posteriors.personal_fit import Fit
 from ..posteriors.save import load
 from ..preferences import Clicks, Preferences
@@ -18,6 +17,7 @@ from ..recommendations.explain import explain
 from ..recommendations.recommend import recommend
 from ..recommendations.recommenders.choose_recommender import recommender_of
 from ..recommendations.similar import Similar, similar_items, similar_users
+from ..sampling.fit import fit
 
 NOTHING = -float(np.finfo(np.float32).max)  # the score where there is no item, as in implicit
 Answer = tuple[NDArray[np.int32], NDArray[np.float64]]

@@ -9,12 +9,12 @@ from lenskit.training import Trainable, TrainingOptions
 from pydantic import BaseModel, PositiveInt
 
 from ..engines.executors import Threads
-from ..inference.fit import fit
 from ..posteriors.personal_fit import Fit
 from ..preferences import Preferences
 from ..recommendations.recommenders.choose_recommender import recommender_of
 from ..recommendations.recommenders.recommender import MAX_ERROR, Users
 from ..recommendations.users import clicks_of_one
+from ..sampling.fit import fit
 
 ONE_USER, ONE = slice(0, 1), Threads(1)
 

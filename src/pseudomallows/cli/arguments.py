@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ..distances import DISTANCES
 from ..files.kinds import KINDS
-from ..inference.methods import ALL_METHODS
-from ..inference.methods.method import describe_options
+from ..sampling.methods import ALL_METHODS
+from ..sampling.options import describe_options
 
 Run = Callable[[argparse.Namespace], int]
 

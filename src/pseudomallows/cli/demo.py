@@ -12,9 +12,9 @@ from ..evaluation.evaluate import evaluate
 from ..evaluation.figures import Evaluation
 from ..files.atomic import make_folder
 from ..files.write import write_table
-from ..inference.fit import fit
 from ..posteriors.personal_fit import Fit
 from ..recommendations.recommend import DIGITS, recommend
+from ..sampling.fit import fit
 from ..show.examples import make_examples
 from ..show.report import report
 from .arguments import command, option, seed

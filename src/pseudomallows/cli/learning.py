@@ -10,11 +10,11 @@ from ..distributions.datasets import simulate_clicks, simulate_rankings
 from ..engines.executors import Threads
 from ..files.parquet_parts import Parts, split
 from ..files.write import check_table, write_table
-from ..inference.choose_distance import choose_distance
-from ..inference.fit import fit
-from ..inference.update import update
 from ..posteriors.names import ERROR_MODELS
 from ..posteriors.save import load
+from ..sampling.choose_distance import choose_distance
+from ..sampling.fit import fit
+from ..sampling.update import update
 from .arguments import (
     DASK,
     DATA,

@@ -16,10 +16,10 @@ from ..distances import DISTANCES, distance_between
 from ..distributions.datasets import simulate_clicks, simulate_rankings
 from ..distributions.mallows import Mallows
 from ..evaluation.evaluate import evaluate
-from ..inference.fit import fit
 from ..preferences import Clicks, Preferences
 from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import recommend
+from ..sampling.fit import fit
 from .arguments import THREADS, command
 from .shared import say
 

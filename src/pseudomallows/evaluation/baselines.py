@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Threads, blocks
 from ..engines.memory import DENSE_ITEMS
-from ..inference.personal.products import AllProducts
+from ..personal.products import AllProducts
 from ..posteriors.personal_fit import clicks_matrix
 from ..preferences import Clicks
 from ..preferences.splits import hide_random

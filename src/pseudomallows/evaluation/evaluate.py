@@ -10,10 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, check_local
 from ..files.later import read_later
-from ..inference.fit import fit
-from ..inference.methods.auto import Asked, choose_method
-from ..inference.personal.next_clicks import usual_calibration
-from ..inference.reproduce import fit_options
+from ..personal.next_clicks import usual_calibration
 from ..posteriors.personal_fit import Fit, PersonalFit
 from ..preferences import Clicks, check_clicks
 from ..preferences.more_clicks import later_clicks
@@ -29,6 +26,9 @@ from ..preferences.splits import (
 from ..rankings import as_rng, check_count, check_name, check_rankings
 from ..recommendations.recommend import Recommendations, recommend
 from ..recommendations.recommenders.choose_recommender import WITH_SUMS
+from ..sampling.auto import Asked, choose_method
+from ..sampling.fit import fit
+from ..sampling.reproduce import fit_options
 from .baselines import BASELINES
 from .figures import Evaluation, Judged, calibrate, hits_of, scores_of
 
@@ -168,7 +168,7 @@ def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Eva
     if "scores" in given:
         raise ValueError(
             "this model was fitted with scores=..., which cannot be made again without the hidden "
-            "clicks: hide some yourself, and give them to pm.inference.fit_scores as held_out="
+            "clicks: hide some yourself, and give them to pm.sampling.fit_scores as held_out="
         )
     for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
         given.pop(name, None)

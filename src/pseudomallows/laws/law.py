@@ -444,3 +444,18 @@ def most_frequent(draws: Ranking) -> Ranking:
     """
     rankings, counts = np.unique(draws, axis=0, return_counts=True)
     return np.asarray(rankings[counts.argmax()])
+
+
+def order_like(reference: Any, memberships: Any) -> NDArray[np.int64]:
+    """The order of the clusters of ``memberships[row, cluster]`` that agrees best with those of a
+    reference.
+
+    >>> reference = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> order_like(reference, 1 - reference)
+    array([1, 0])
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    overlaps = np.empty((memberships.shape[1], memberships.shape[1]))
+    kernels.fill_overlaps(reference, memberships, overlaps)
+    return np.asarray(linear_sum_assignment(-overlaps)[1])

@@ -16,7 +16,7 @@ from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
 from ..laws.full import FullLaw
-from ..laws.law import Clusters, Law
+from ..laws.law import Clusters, Law, order_like
 from ..preferences import Clicks, Preferences
 from ..rankings import (
     as_rng,
@@ -27,7 +27,6 @@ from ..rankings import (
     orderings_of,
     rank_randomly,
 )
-from ..sampling.start import order_like
 from .pseudo import PseudoMallows
 from .visit_orders import ORDERS
 

@@ -266,7 +266,7 @@ class PersonalFit(PersonalModel):
     settings: dict[str, Any] = field(default_factory=dict)
     population: Posterior | None = None
 
-    update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.inference.update`
+    update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.sampling.update`
 
     def __repr__(self) -> str:
         return f"PersonalFit({self.n_users} users, {self.n_items} items)"

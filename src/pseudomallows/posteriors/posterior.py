@@ -79,7 +79,7 @@ class Posterior:
     )
     errors: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0)))
 
-    update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.inference.update`
+    update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.sampling.update`
 
     def __repr__(self) -> str:
         n_chains, n_draws, n_clusters, n_items = self.consensus.shape

@@ -1,1 +1,19 @@
-"""Sampling: one chain for every law, where it begins, and how long it runs."""
+"""From preferences to a posterior."""
+
+from ..posteriors.diagnose import ClustersWarning
+from .choose_clusters import ClusterCurve, choose_clusters
+from .choose_distance import DistanceScores, choose_distance
+from .fit import fit
+from .fit_scores import fit_scores
+from .update import update
+
+__all__ = [
+    "ClusterCurve",
+    "ClustersWarning",
+    "DistanceScores",
+    "choose_clusters",
+    "choose_distance",
+    "fit",
+    "fit_scores",
+    "update",
+]

@@ -13,12 +13,12 @@ from ..engines.executors import StoppedError, Threads, run_together
 from ..engines.progress import Progress
 from ..files.saved import Saved
 from ..laws.error_rates import LEAST_CERTAINTY, MOST_CERTAINTY
-from ..laws.law import Clusters, ClusterTally, Counts, Law, Ranking
+from ..laws.law import Clusters, ClusterTally, Counts, Law, Ranking, order_like
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .chain import Chain, Moves, State, fresh_steps, new_state
 from .checkpoint import Checkpoint
-from .start import Comparison, best_place, n_steps, order_like, start_clusters, start_one, unbounded
+from .start import Comparison, best_place, n_steps, start_clusters, start_one, unbounded
 from .temper import TemperedChain, log_evidence, powers
 
 KEEP_EVERY = 5  # draws for one whose exact memberships are kept, which take as long as several

@@ -18,7 +18,6 @@ import numpy as np
 from ..distances.tallies import Counts
 from ..distributions.scores import rand_index
 from ..engines.memory import DENSE_ITEMS
-from ..kernels.labels import fill_overlaps
 from ..kernels.streams import CENTRE, start_stream
 from ..laws.law import Clusters, ClusterTally, Curve, Floats, Labels, Law
 from ..rankings import rank_randomly
@@ -411,18 +410,3 @@ def same_users(labels: Labels, others: Labels) -> float:
     counts: Counts = np.zeros((n_clusters, n_clusters), dtype=np.int64)
     np.add.at(counts, (labels, others), 1)
     return float(counts[linear_sum_assignment(-counts)].sum() / len(labels))
-
-
-def order_like(reference: Any, memberships: Any) -> Counts:
-    """The order of the clusters of ``memberships[row, cluster]`` that agrees best with those of a
-    reference.
-
-    >>> reference = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    >>> order_like(reference, 1 - reference)
-    array([1, 0])
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    overlaps = np.empty((memberships.shape[1], memberships.shape[1]))
-    fill_overlaps(reference, memberships, overlaps)
-    return np.asarray(linear_sum_assignment(-overlaps)[1])

@@ -16,12 +16,12 @@ from .._version import __version__
 from ..distributions.mallows import Mallows
 from ..evaluation.figures import Evaluation
 from ..files.atomic import write_whole
-from ..inference.methods import ALL_METHODS
-from ..inference.reproduce import call_of
 from ..markup import reliability
 from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..rankings import check_count, orderings_of
+from ..sampling.methods import ALL_METHODS
+from ..sampling.reproduce import call_of
 from .examples import Figures, make_examples, mean_probabilities
 from .pictures import heat, pair_cells
 

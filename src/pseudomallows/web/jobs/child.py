@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...inference.fit import fit
-from ...inference.reproduce import fit_options
-from ...inference.update import can_go_on, fit_again
 from ...posteriors.personal_fit import Fit
 from ...preferences import Clicks
 from ...preferences.checks import object_array
 from ...preferences.inputs.from_clicks import clicks_of_pairs
+from ...sampling.fit import fit
+from ...sampling.reproduce import fit_options
+from ...sampling.update import can_go_on, fit_again
 from ..errors import ServiceError, StoreError
 from ..models.versions import Versions, without_removed
 from ..stores.open import open_store

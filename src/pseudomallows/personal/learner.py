@@ -1,0 +1,302 @@
+"""Learn what "personal" needs: the scores, how closely users keep to their order, corrections."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.executors import BLOCK, Executor, at_hand, blocks
+from ..laws.own_laws import OWN_LAWS
+from ..posteriors.corrections import Correction
+from ..posteriors.item_scores import ItemScores
+from ..posteriors.personal_fit import MAX_ITEMS, PersonalFit, PersonalModel, Undated
+from ..posteriors.recency import Recency
+from ..preferences import Clicks
+from ..preferences.splits import Split, hide_clicks
+from .blend import MAX_CELLS, Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
+from .calibrate import Corrector
+from .click_shards import RemoteClicks
+from .next_clicks import (
+    MAX_HELD_OUT,
+    choose_recency,
+    first_clicks,
+    most_users,
+    seen_table,
+    sum_first_clicks,
+)
+from .parts import Part, Regression
+from .products import Products, make_products, start_from, taken_from
+
+USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` gives
+RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
+DEFAULT_RIDGE = 0.3  # one of these, near the middle
+Floats = NDArray[np.float64]
+
+
+class Learner:
+    """Learns the scores, the distribution of alpha, and the corrections."""
+
+    def __init__(
+        self,
+        prefs: Clicks,
+        options: Any,
+        alpha: float | None,
+        distance: str,
+        rng: np.random.Generator,
+        executor: Executor,
+        scores: Callable[[Clicks], Floats] | None = None,
+    ):
+        self._scores = scores
+        self.prefs, self._options, self._rng = prefs, options, rng
+        self._workers, self._executor = executor, at_hand(executor)  # for sums over users; for all
+        grid = OWN_LAWS[distance].grid(prefs.n_items)
+        alphas = grid if alpha is None else np.array([alpha])
+        shares = np.full(len(alphas), 1 / len(alphas))
+        self._law: dict[str, Any] = {"alphas": alphas, "alpha_shares": shares}
+        self._law |= {"recency": None, "distance": distance}
+        self._tie_breaks = rng.random(prefs.n_items)
+        self._ridge = options.ridge
+        self._why_single = "one regression, as was asked for" if options.is_single else None
+        self._blend: Blend | None = None
+        self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
+        self._n_chosen = int(prefs.starts[-1])  # clicks from which the blend was chosen
+        self.say: Say = silent
+
+    def keep_blend(self, old: PersonalFit) -> None:
+        """Keep the blend of an old fit, unless the clicks have grown too much since it was chosen,
+        and begin with its weights."""
+        options = old.settings["options"]
+        blend, n_chosen = Blend.from_settings(options), options.get("n_chosen")
+        if blend is None or not isinstance(n_chosen, int):
+            return
+        if len(self.prefs.codes) > 1.25 * n_chosen or self.prefs.n_items != old.n_items:
+            return
+        self._blend, self._n_chosen = blend, n_chosen
+        if not self._is_large and isinstance(old.item_weights, np.ndarray):
+            for part in blend.parts:
+                if isinstance(part, Regression):
+                    law = (part.power, part.ridge)
+                    self._kept[part] = start_from(old.item_weights, self._products, *law)
+
+    @functools.cached_property
+    def _products(self) -> Products:
+        return make_products(self.prefs, self._workers)
+
+    @property
+    def _is_large(self) -> bool:
+        return self.prefs.n_items > MAX_ITEMS
+
+    def _products_of(self, clicks: Clicks) -> Products:
+        """From those of all clicks, if these are a part of them."""
+        taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
+        if taken is not None:
+            return self._products.without(taken)
+        return self._products if clicks is self.prefs else make_products(clicks, self._workers)
+
+    def scores_settings(self) -> dict[str, Any]:
+        """How the scores were made."""
+        recency = self._law["recency"]
+        settings: dict[str, Any] = {} if recency is None else {"recency": asdict(recency)}
+        if self._scores is not None:
+            return {"ridge": None}
+        if self._blend is None:
+            return settings | {"ridge": self._ridge, "parts": [], "single": self._why_single}
+        settings |= {
+            "objective": self._blend.objective,
+            "n_best": self._n_best_for(self._options.held_out),
+        }
+        settings |= {"n_chosen": self._n_chosen, "ridge": None}
+        return settings | {"parts": self._blend.settings()}
+
+    def _n_best_for(self, later: Clicks | None) -> int:
+        """For how many recommendations the scores are made: as many as come later."""
+        wanted = USUAL_BEST
+        if later is not None and later.n_clicks.any():
+            wanted = max(1, round(float(later.n_clicks[later.n_clicks > 0].mean())))
+        return max(1, min(wanted, self.prefs.n_items // 4))
+
+    def learn(self, inside: Split | None, report: Callable[[], None]) -> PersonalModel:
+        """All of it, in `N_REPORTS` steps. With an `inside` split, law and correction are learnt
+        from what it shows and hides, and the scores then once more, from all clicks."""
+        self.choose_scores()
+        report()
+        shown, later = (self.prefs, self._options.held_out) if inside is None else inside
+        which = "all clicks" if inside is None else "what is not hidden"
+        self.say(f"learning the scores from {which}")
+        model = self.scored(shown)
+        self.say("learning how closely users keep to their order")
+        recency = self._choose_recency(model, shown, later)
+        plain = self._with_alphas(model, shown)
+        dated = (
+            plain if recency is None else self._with_alphas(replace(model, recency=recency), shown)
+        )
+        report()
+        self.say("correcting the probabilities by hidden clicks")
+        correction, undated = self._learn_correction(dated, shown, later), None
+        if dated is not plain:
+            of_plain = self._learn_correction(plain, shown, later)
+            undated = Undated(plain.alphas, plain.alpha_shares, of_plain)
+        self._law |= {name: getattr(dated, name) for name in ("alphas", "alpha_shares", "recency")}
+        if inside is not None:
+            self.say("learning the scores from all clicks")
+            dated = self.scored(self.prefs)
+        first = first_clicks(self._sum_first_clicks())
+        report()
+        return replace(dated, correction=correction, undated=undated, first=first)
+
+    def _choose_recency(
+        self, model: PersonalModel, shown: Clicks, later: Clicks | None
+    ) -> Recency | None:
+        """How much less old clicks weigh, if later ones tell."""
+        if later is None or later.times is None or shown.times is None:
+            return None
+        if model.is_given or model.is_sparse:
+            return None
+        return choose_recency(model, shown, later, self._n_best_for(later), self._rng)
+
+    def _with_alphas(self, model: PersonalModel, shown: Clicks) -> PersonalModel:
+        """With the distribution of alpha; alphas that hardly anybody has are left out."""
+        shares = _alpha_distribution(model, shown, self._rng, self._executor)
+        used = shares > 0.01
+        alphas, shares = model.alphas[used], shares[used] / shares[used].sum()
+        return replace(model, alphas=alphas, alpha_shares=shares)
+
+    def _sum_first_clicks(self) -> Floats:
+        clicks = self.prefs
+        if self._options.calibrate == "random":  # any click may be the first
+            clicks = replace(clicks, times=None)
+        if isinstance(clicks, RemoteClicks):
+            return clicks.sum_first_clicks()
+        return sum_first_clicks(clicks)
+
+    def _learn_correction(
+        self, model: PersonalModel, shown: Clicks, later: Clicks | None
+    ) -> Correction | None:
+        if not self._options.calibrate or later is None:
+            return None
+        return Corrector(shown, self._rng).by_later_clicks(model, later)
+
+    def scored(self, clicks: Clicks) -> PersonalModel:
+        """Scores learnt from these clicks."""
+        if self._scores is not None:
+            return self._model(clicks, scores=self._scores(clicks))
+        if self._blend is not None:
+            self._begin_with_all(clicks, self._blend.parts)
+            learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
+            return self._model(clicks, **_fields_of(learnt))
+        assert self._ridge is not None
+        part = Regression(0, self._ridge)
+        self._begin_with_all(clicks, (part,))
+        learnt = self._products_of(clicks).learn(part, self._kept.get(part))
+        if self._is_large:
+            return self._model(clicks, **_fields_of(learnt))
+        return self._model(clicks, item_weights=learnt.dense())
+
+    def _begin_with_all(self, clicks: Clicks, parts: Sequence[Part]) -> None:
+        """With very many items, those without hidden clicks keep their weights by all clicks."""
+        if self._is_large and clicks is not self.prefs:
+            self._kept |= {part: self._products.learn(part) for part in parts}
+
+    def _model(self, clicks: Clicks, **learnt: Any) -> PersonalModel:
+        popularity = clicks.item_counts() / max(int(clicks.weights.sum()), 1)
+        ties = np.lexsort((self._tie_breaks, -popularity))
+        fields = {"item_weights": np.empty((0, 0))} | learnt | self._law
+        return PersonalModel(popularity=popularity, ties=ties, first=np.empty((0, 0)), **fields)
+
+    def choose_scores(self) -> None:
+        """A blend, or the ridge of a single regression; nothing, if the scores are given."""
+        if self._scores is not None:
+            return
+        if self._blend is None:
+            self._why_single = self._why_single or why_not(self.prefs)
+        if self._why_single is None:
+            if self._blend is None:
+                n_best = self._n_best_for(self._options.held_out)
+                self._blend = choose_blend(self._products, n_best, self._rng, self._kept, self.say)
+            informative = np.flatnonzero(self.prefs.is_informative)
+            self._sample = sample_of(informative, self._rng, n_of_spread(self.prefs.n_items))
+        elif self._ridge is None:
+            self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
+
+    def _choose_ridge(self) -> float:
+        """The ridge with most hits on inner splits: one or two clicks of each user are hidden,
+        and one among the best ten is a hit. Of those within its error, the most usual one."""
+        prefs = self.prefs
+        hide = 2 if np.median(prefs.n_clicks[prefs.is_informative]) >= 6 else 1
+        if not (prefs.n_clicks > hide).any():
+            return DEFAULT_RIDGE
+        hits_of_splits = []
+        for _ in range(6):
+            shown, hidden = hide_clicks(prefs, hide, self._rng)
+            scored = np.flatnonzero(hidden.any(axis=1))
+            products = make_products(shown, self._executor)
+            blank = self._model(shown)
+            hits_of = functools.partial(
+                self._ridge_hits, blank, products, shown.take(scored), hidden[scored]
+            )
+            hits_of_splits.append(np.array(list(self._executor.map(hits_of, RIDGES))))
+        hits = np.concatenate(hits_of_splits, axis=1)  # [ridge, user of a split]
+        behind = hits[hits.sum(axis=1).argmax()] - hits
+        near = behind.sum(axis=1) <= np.sqrt((behind.astype(np.float64) ** 2).sum(axis=1))
+        return min(np.array(RIDGES)[near].tolist(), key=lambda r: abs(math.log(r / DEFAULT_RIDGE)))
+
+    def _ridge_hits(
+        self,
+        blank: PersonalModel,
+        products: Products,
+        seen: Clicks,
+        hidden: NDArray[np.bool_],
+        ridge: float,
+    ) -> NDArray[np.int64]:
+        weights = products.learn(Regression(0, ridge)).dense()
+        return _count_hits(replace(blank, item_weights=weights), seen, hidden)
+
+
+def _fields_of(learnt: ItemScores) -> dict[str, Any]:
+    """Of a model."""
+    sides = {"left": learnt.left, "right": learnt.right, "bias": learnt.bias}
+    return {"item_weights": learnt.weights} | sides
+
+
+def _count_hits(model: PersonalModel, seen: Clicks, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many hidden clicks of each user, times the weight, are among the best unseen items."""
+    counts, n_best = np.empty(seen.n_users, np.int64), max(1, min(USUAL_BEST, seen.n_items // 4))
+    for rows in blocks(seen.n_users, 8 * BLOCK):
+        scores = np.where(seen_table(seen, rows), -np.inf, model.scores_of(seen, rows))
+        top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
+        counts[rows] = seen.weights[rows] * np.take_along_axis(hidden[rows], top, axis=1).sum(
+            axis=1
+        )
+    return counts
+
+
+def _alpha_distribution(
+    model: PersonalModel, prefs: Clicks, rng: np.random.Generator, executor: Executor
+) -> Floats:
+    """The distribution of alpha in the population, by EM on the exact likelihoods of the users."""
+    if len(model.alphas) == 1:
+        return np.ones(1)
+    chosen = np.flatnonzero(prefs.is_informative)
+    most = most_users(MAX_HELD_OUT, prefs.n_items)
+    if len(chosen) > most:
+        chosen = np.sort(rng.choice(chosen, most, replace=False))
+    seen = prefs.take(chosen)
+
+    def work(rows: slice) -> Floats:
+        return model.law.log_likelihoods(*model.orders_of(seen, rows, chosen))
+
+    size = max(1, min(BLOCK // 2, MAX_CELLS // seen.n_items))
+    values = np.concatenate(list(executor.map(work, blocks(seen.n_users, size))))
+    likelihoods = np.exp(values - values.max(axis=1, keepdims=True))
+    shares = np.full(len(model.alphas), 1 / len(model.alphas))
+    weights = seen.weights / seen.weights.sum()
+    for _ in range(100):  # of EM
+        own = likelihoods * shares
+        shares = weights @ (own / own.sum(axis=1, keepdims=True))
+    return np.asarray(shares)

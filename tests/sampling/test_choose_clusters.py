@@ -1,0 +1,81 @@
+"""How many clusters describe unseen users best."""
+
+import functools
+import warnings
+
+import pytest
+
+import pseudomallows as pm
+
+
+def quietly(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
+        return pm.fit(*args, **options)
+
+
+@functools.cache
+def full():
+    return pm.simulate_rankings(600, 20, [4, 6, 8], sizes=[280, 200, 120], rng=1)
+
+
+@functools.cache
+def clicked():
+    return pm.simulate_clicks(1500, 50, [4, 6, 8], 8, sizes=[700, 500, 300], rng=1)
+
+
+def test_the_number_of_clusters_is_found():
+    curve = pm.choose_clusters(full().preferences, rng=1)
+    assert curve.chosen == 3
+    assert curve.means.max() - curve.means[2] < 0.05  # of 34: more are as good, and no better
+    assert len(curve.n_clusters) == curve.means.argmax() + 3  # two more, then it stops
+    posterior = quietly(full().preferences, "mcmc", n_clusters="auto", n_chains=2, rng=1)
+    assert posterior.n_clusters == 3
+    assert posterior.settings["curve"]["chosen"] == 3
+
+
+@pytest.mark.slow
+def test_the_number_of_clusters_of_clicks_is_found():
+    assert pm.choose_clusters(clicked().preferences, rng=1).chosen == 3
+
+
+def test_one_population_is_not_cut_into_pieces():
+    data = pm.simulate_rankings(200, 10, 4, rng=2)
+    assert pm.choose_clusters(data.preferences, rng=1).chosen == 1
+
+
+@pytest.mark.parametrize("n_users", [1, 2, 5, 20])
+def test_tiny_data_have_one_cluster(n_users):
+    prefs = pm.simulate_rankings(n_users, 6, 3, rng=1).preferences
+    curve = pm.choose_clusters(prefs, rng=1)
+    assert curve.chosen == 1
+    assert curve.doubt or n_users == 20
+    assert quietly(prefs, alpha=3, n_clusters="auto", n_draws=5, rng=1).n_clusters == 1
+
+
+def test_more_than_two_clusters_are_tried_for_60_people():
+    curve = pm.choose_clusters(pm.datasets.fruits(), rng=1)
+    assert curve.n_clusters.tolist() == [1, 2, 3, 4]
+    assert (curve.chosen, curve.doubt) == (2, "")
+
+
+def test_the_edge_of_the_range_and_too_few_people_are_told():
+    edge = pm.choose_clusters(pm.datasets.fruits(), 2, rng=1)
+    assert "the best number, 2, is the largest that was tried" in repr(edge)
+    assert "as largest is 1" in pm.choose_clusters(pm.datasets.fruits(), 1, rng=1).doubt
+    few = pm.simulate_rankings(12, 6, 3, rng=1).preferences
+    words = "'auto': nothing was compared: 12 users are too few for more than one cluster"
+    with pytest.warns(pm.sampling.ClustersWarning, match=words):
+        posterior = pm.fit(few, "mcmc", n_clusters="auto", n_draws=100, n_chains=1, rng=1)
+    assert posterior.n_clusters == 1
+    assert "nothing was compared" in posterior.verdict().words
+
+
+def test_auto_checks_its_options_first_and_drops_those_without_effect():
+    prefs = pm.simulate_rankings(100, 6, 4, rng=2).preferences
+    posterior = quietly(prefs, "mcmc", n_clusters="auto", share_prior=0.5, thin=2, rng=1)
+    assert posterior.n_clusters == 1
+    with pytest.raises(TypeError, match="has no option 'nchains'"):
+        pm.fit(prefs, "mcmc", n_clusters="auto", nchains=2)
+    with pytest.raises(ValueError, match="share_prior must be above 0"):
+        pm.fit(prefs, "mcmc", n_clusters="auto", share_prior=0)
