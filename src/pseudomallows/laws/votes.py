@@ -65,10 +65,10 @@ class Misfit:
     @property
     def p_values(self) -> tuple[float, float]:
         """Of the items, and of the pairs."""
-        from scipy.stats import chi2
+        from scipy.special import chdtrc
 
-        items = chi2.sf(self.item_chi_square, max(self.item_degrees, 1))
-        pairs = chi2.sf(self.pair_chi_square, max(self.pair_degrees, 1))
+        items = chdtrc(max(self.item_degrees, 1), self.item_chi_square)
+        pairs = chdtrc(max(self.pair_degrees, 1), self.pair_chi_square)
         return float(items), float(pairs)
 
     @property

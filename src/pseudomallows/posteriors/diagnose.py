@@ -477,12 +477,14 @@ def rhat_limit(n_numbers: int, n_chains: int) -> float:
     >>> [round(rhat_limit(n_numbers, 4), 2) for n_numbers in (11, 201, 17 * 201)]
     [1.07, 1.1, 1.12]
     """
-    from scipy.stats import f
+    from scipy.special import betaincinv
 
     n_halves = 2 * n_chains
     half = max(GOOD_SIZE / n_halves, 2.0)
     # a number has two R-hats, of what it is and of how far it is from its median
-    ratio = f.isf(FAILURE_RATE / (2 * n_numbers), n_halves - 1, n_halves * (half - 1))
+    above, below = (n_halves - 1) / 2, n_halves * (half - 1) / 2  # half the degrees of freedom
+    share = betaincinv(below, above, FAILURE_RATE / (2 * n_numbers))
+    ratio = (1 / share - 1) * below / above
     return max(GOOD_RHAT, float(np.sqrt((ratio + half - 1) / half)))
 
 
