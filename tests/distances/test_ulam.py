@@ -85,11 +85,14 @@ def test_more_than_sixty_items_have_a_distance_only():
 
 
 def worst_rhat(**options):
-    """Of a fit of users who differ by small steps, where exchanges get stuck."""
+    """Of a fit of users who differ by small steps, where exchanges get stuck.
+
+    The number of draws is given: without it, chains go on and are tempered until exchanges do.
+    """
     prefs = pm.simulate_rankings(20, 20, 6.0, rng=1).preferences
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
-        posterior = pm.fit(prefs, "mcmc", distance="ulam", rng=1, **options)
+        posterior = pm.fit(prefs, "mcmc", distance="ulam", n_draws=250, rng=1, **options)
     return posterior.diagnostics().worst_rhat
 
 
@@ -97,4 +100,4 @@ def worst_rhat(**options):
 @pytest.mark.slow
 def test_a_chain_mixes_by_insertions_and_not_by_swaps():
     assert worst_rhat() <= 1.05
-    assert worst_rhat(move="swap") > 1.05
+    assert worst_rhat(move="swap") > 2

@@ -195,12 +195,11 @@ def test_a_process_that_is_killed_goes_on(tmp_path):
     )
     file, out = tmp_path / "x.checkpoint", tmp_path / "out.npy"
     command = [sys.executable, "-c", script, str(file), str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        if int(line) > 500 and file.exists():
-            break
-    process.kill()
-    process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if int(line) > 500 and file.exists():
+                break
+        process.kill()
     assert file.exists()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     prefs = pm.simulate_rankings(100, 8, 4, rng=1).preferences
