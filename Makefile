@@ -59,7 +59,7 @@ format: $(READY)
 # The virtual environment, in two steps: what the demo needs, and on top of it the tools of the tests and pages. Both
 # are made anew from the project's files whenever these change.
 $(DEMO): pyproject.toml constraints.txt
-	@echo "Installing NumPy, SciPy, Numba and the command into .venv (some 100 MB) ..."
+	@echo "Installing NumPy, SciPy, Numba, polars and the command into .venv (some 150 MB) ..."
 	@$(PYTHON) -m venv .venv
 	@$(INSTALL) ".[cli,report]"
 	@touch $(DEMO)

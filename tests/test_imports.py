@@ -58,7 +58,7 @@ OPTIONAL = {  # library: the modules that import it
     "starlette": {"web.app", "web.endpoints", "web.guard", "web.handlers"},
     "uvicorn": {"web.connections", "web.run_service"},
 }
-HEAVY = {*OPTIONAL, "dask", "polars"}
+HEAVY = {*OPTIONAL, "dask", "narwhals", "polars"}
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in ROOT.rglob("*.py")
 }

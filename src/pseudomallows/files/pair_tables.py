@@ -2,12 +2,12 @@
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..preferences import Pairs
-from ..preferences.inputs.coded import Coded, CodedTable
 from ..preferences.inputs.from_pairs import pairs_of_table
 from ..preferences.inputs.impressions import impressions_of_table, is_yes_and_no
 from ..preferences.inputs.pair_headers import (
@@ -17,6 +17,7 @@ from ..preferences.inputs.pair_headers import (
     is_impressions,
     is_pairs,
 )
+from ..preferences.inputs.table import Table
 from .csv_files import Row, check_header, full_rows
 from .long_tables import BLOCK, NO_NAME
 from .source import Source
@@ -74,27 +75,28 @@ class CodedBlocks:
         """Add the line numbers of a block; without any, rows are counted from 1."""
         self._lines.append(np.array(lines, dtype=np.int64))
 
-    def table(self) -> CodedTable:
-        """All blocks together."""
-        columns = {
-            what: Coded(np.concatenate(blocks), list(self._known[what])[len(NO_NAME) :])
-            for what, blocks in self._codes.items()
-            if blocks
-        }
-        if not columns:
-            raise self.source.error(None, "there is a header, but no line after it")
+    def table(self) -> Table:
+        """All blocks together; the columns have no names."""
+        import polars as pl
+
+        columns = {}
+        for what, blocks in self._codes.items():
+            if not blocks:
+                raise self.source.error(None, "there is a header, but no line after it")
+            codes = pl.Series(np.concatenate(blocks))
+            names = pl.Series(list(self._known[what])[len(NO_NAME) :], dtype=pl.String)
+            columns[self.places[what]] = names.gather(codes.replace(-1, None))
         lines = np.concatenate(self._lines) if self._lines else None
         name = self.source.name
 
         def where(row: int) -> str:
             return f"{name}, row {row + 1}" if lines is None else f"{name}, line {lines[row]}"
 
-        return CodedTable(name, where, columns)
+        n_rows = len(next(iter(columns.values())))
+        return Table(name, [], columns.__getitem__, n_rows, where)
 
 
-def read_coded(
-    source: Source, header: Row, rows: Iterable[Row], places: dict[str, int]
-) -> CodedTable:
+def read_coded(source: Source, header: Row, rows: Iterable[Row], places: dict[str, int]) -> Table:
     """Some columns of rows of text, a block at a time."""
     blocks = CodedBlocks(source, places)
     whole = full_rows(source, header, rows)
@@ -105,37 +107,21 @@ def read_coded(
     return blocks.table()
 
 
-def pairs_of(
-    source: Source, table: CodedTable, kind: str, names: list[str], places: dict[str, int]
-) -> Pairs:
+def pairs_of(source: Source, table: Table, kind: str, names: list[str]) -> Pairs:
     """The comparisons of a table, with the items of the source, if it has some."""
-    items = source.items
-    if items is not None:
-        table = _as_given(table, items)
+    items = None if source.items is None else [str(name) for name in source.items]
+    build = impressions_of_table if kind == "impressions" else pairs_of_table
     try:
-        if kind == "impressions":
-            return impressions_of_table(table, None, None, items)
-        sides = [names[places[what]] for what in ("one", "other") if what in places]
-        return pairs_of_table(table, None, None, items, sides)
+        pairs = build(replace(table, names=list(names)), None, None, items)
     except ValueError as error:
         if str(error).startswith(source.name):
             raise
         raise source.error(None, str(error)) from None
+    return pairs if source.items is None else pairs.rename(items=source.items)
 
 
-def are_clicks(kind: str | None, chosen: str, table: CodedTable) -> bool:
+def are_clicks(kind: str | None, chosen: str, table: Table, places: dict[str, int]) -> bool:
     """Whether a table that looks like impressions is one of clicks after all: nothing was said of
     it, and its column is not of yes and no, or all yes."""
-    return kind is None and chosen == "impressions" and not is_yes_and_no(table.columns["clicked"])
-
-
-def _as_given(table: CodedTable, items: list[Any]) -> CodedTable:
-    """The same with the names of the given items, which may be numbers."""
-    known = {str(name): name for name in items}
-    columns = {
-        what: Coded(column.codes, [known.get(name, name) for name in column.names])
-        if what in ("better", "worse", "one", "other", "winner", "item")
-        else column
-        for what, column in table.columns.items()
-    }
-    return CodedTable(table.name, table.where, columns)
+    may_be_shown = kind is None and chosen == "impressions"
+    return may_be_shown and not is_yes_and_no(table.coded(places["clicked"]))

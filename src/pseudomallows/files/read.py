@@ -238,9 +238,9 @@ def _read_text(
             table = [header, *rows]
     if chosen is None:
         return _read_table(source, table, kind, has_header=False)
-    if are_clicks(kind, chosen, coded):
+    if are_clicks(kind, chosen, coded, places):
         return _read_text(source, kind, encoding, is_checked=True)
-    return pairs_of(source, coded, chosen, header[1], places), chosen
+    return pairs_of(source, coded, chosen, header[1]), chosen
 
 
 def _read_large(source: Source, is_said: bool, is_checked: bool) -> ClickPairs | None:
@@ -308,8 +308,8 @@ def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
     if chosen is not None:
         places = find_places(source, header, chosen)
         coded = arrow.read_parquet_coded(source, lambda part, at: find_places(part, at, chosen))
-        if not are_clicks(kind, chosen, coded):
-            return pairs_of(source, coded, chosen, names, places), chosen
+        if not are_clicks(kind, chosen, coded, places):
+            return pairs_of(source, coded, chosen, names), chosen
     if kind in (None, "clicks") and is_long_clicks(names):
         pairs = arrow.read_parquet_pairs(source, is_said=kind is not None)
         return clicks_of(pairs), "clicks"

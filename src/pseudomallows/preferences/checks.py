@@ -92,7 +92,7 @@ def _is_key(name: Any, known: Mapping[Any, Any]) -> bool:
         return False
 
 
-def check_known(codes: NDArray[np.int64], names: Any, what: str) -> None:
+def check_known(codes: NDArray[np.integer[Any]], names: Any, what: str) -> None:
     """Refuse names that have no code, and say which."""
     unknown = list(dict.fromkeys(name for name, code in zip(names, codes, strict=True) if code < 0))
     if unknown:

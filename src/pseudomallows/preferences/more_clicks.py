@@ -1,7 +1,6 @@
 """Clicks from elsewhere, in any form, brought to the users and items of a fit: later ones, by which
 it is evaluated or corrected, and more of them, to learn from."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from .._warn import warn
 from .blocks import Clicks, stack_times
 from .checks import object_array
 from .inputs.from_clicks import clicks_of_pairs
+from .inputs.table import is_table
 from .preferences import DroppedRowsWarning, Preferences
 
 ANEW = "the model depends on the items, so fit all clicks again to add some"
@@ -76,8 +76,7 @@ def _as_clicks(clicks: Any, prefs: Clicks, what: str) -> Clicks:
     if isinstance(clicks, Preferences):
         raise TypeError(f"{what} must be clicks, got {clicks.kind}")
     items, users = prefs.items.tolist(), prefs.users.tolist()
-    is_named = hasattr(clicks, "columns") or isinstance(clicks, Mapping)
-    if not is_named or hasattr(clicks, "tocsr"):
+    if not is_table(clicks):
         try:
             return Preferences.from_clicks(clicks, users=users, items=items)
         except (TypeError, ValueError) as error:

@@ -162,7 +162,7 @@ class Preferences(ABC):
         ----------
         clicks : SciPy sparse matrix, (n_users, n_items) array_like, long data frame, or dict
             In a matrix, every number above 0 is a click, however large: repeated clicks count once.
-            A long frame (pandas or polars) has a row for each click, with columns "user" and
+            A long frame (of any library) has a row for each click, with columns "user" and
             "item", or the other names that :func:`read` knows, such as userId and movieId, and
             maybe "time" (or timestamp, date, datetime): numbers, or dates. Other
             columns are ignored, with a warning if they look like ratings or counts. A dict is
@@ -220,7 +220,7 @@ class Preferences(ABC):
         Parameters
         ----------
         pairs : long data frame, dict, or list
-            A frame (pandas or polars), or a dict of columns, has a row for each comparison, with
+            A frame (of any library), or a dict of columns, has a row for each comparison, with
             columns "user", "better" and "worse", or other usual names (winner and loser, chosen and
             rejected, top_item and bottom_item); or with two sides, such as "model_a" and "model_b",
             and a "winner": the name of the side (model_a, or just a), of the item, or "tie", "both

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from msgspec.json import Encoder
 
 from ..posteriors.names import METHODS
-from ..preferences.inputs.times import times_of_column
+from ..preferences.inputs.times import given_times
 from ..recommendations.explain import KINDS
 from .errors import ServiceError
 
@@ -317,10 +317,12 @@ def read_times(
         raise ServiceError(
             422, f"times must have one for each click ({len(clicks)}), got {len(times)}"
         )
+    if not times:
+        return []
     try:
-        read = times_of_column(times, "times", is_named=True)[0] if times else []
+        read = given_times(times)
     except ValueError as error:
         raise ServiceError(422, f"times: {error}") from None
-    if any(time != time for time in read):
+    if read is None or any(time != time for time in read):
         raise ServiceError(422, "times must have one for each click, and some are empty")
     return [float(time) for time in read]

@@ -166,7 +166,6 @@ def test_names_may_hold_users_and_items_without_clicks():
         ([["a", "b"], ["c"]], {}, "the same number of items"),
         (np.array([[1j, 0]]), {}, "clicks must be numbers"),
         (sparse.coo_array(np.array([1, 0])), {}, "got 1 axes"),
-        (pl.LazyFrame(FRAME), {}, "lazy frame: call .collect"),
         ([[1, 0]], {"users": 5}, "users must be a list of names"),
         ({}, {}, "clicks is empty"),
         ([[1], [0]], {}, "at least 2 items, got 1"),

@@ -196,7 +196,6 @@ BAD = [
     (pd.DataFrame({"better": [], "worse": []}), "pairs is empty"),
     ("tea", "pairs must be comparisons, got 'tea'"),
     (7, "pairs must be comparisons, got 7"),
-    (pl.DataFrame(COLUMNS).lazy(), "pairs is a lazy frame"),
     (
         pd.DataFrame({"user": [1], "item": [2]}),
         "pairs needs columns better and worse .* but has no",

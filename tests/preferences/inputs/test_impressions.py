@@ -116,7 +116,6 @@ def test_missing_values_are_left_out_and_counted():
         (SHOWN | {"item": ["tea"]}, "columns of equal length"),
         ({"user": [], "item": [], "clicked": []}, "impressions is empty"),
         ([("ann", "tea", 1)], "impressions must be a data frame or a dict .* got list"),
-        (pl.DataFrame(SHOWN).lazy(), "impressions is a lazy frame"),
     ],
 )
 def test_bad_impressions_are_told(shown, words):

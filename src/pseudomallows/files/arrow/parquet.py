@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ...preferences.inputs.coded import CodedTable
+from ...preferences.inputs.table import Table
 from ...preferences.inputs.times import TimeColumn, TimeError
 from ..csv_files import Row
 from ..long_tables import (
@@ -143,7 +143,7 @@ def _times(part: Source, reader: TimeColumn, column: Any, n_before: int) -> NDAr
         raise part.error(None, f"row {row}, column {str(reader.name)!r}: {error}") from None
 
 
-def read_parquet_coded(source: Source, find: Callable[[Source, Row], dict[str, int]]) -> CodedTable:
+def read_parquet_coded(source: Source, find: Callable[[Source, Row], dict[str, int]]) -> Table:
     """Columns of a Parquet file, or of a folder of them, as codes: those that
     ``find(file, header)`` finds, by what they are."""
     blocks: CodedBlocks | None = None

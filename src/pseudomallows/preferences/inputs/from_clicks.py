@@ -1,9 +1,7 @@
 """Clicks from matrices, data frames and dicts."""
 
-import functools
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,20 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..._warn import warn
 from ...rankings import as_array, numeric_table
 from ..blocks import Clicks
-from ..checks import (
-    check_known,
-    check_n_items,
-    check_names,
-    check_weights,
-    is_missing,
-    object_array,
-)
+from ..checks import check_known, check_n_items, check_names, check_weights
 from ..preferences import ColumnWarning, IgnoredColumnWarning
 from ..splits import keep_core
 from .headers import (
     EVENT,
     MOST_WORDS,
     advice_on,
+    as_number,
     doubt_about,
     find_column,
     is_long,
@@ -34,8 +26,10 @@ from .headers import (
     time_column,
 )
 from .layout import USUAL, Layout
-from .times import times_of_column
+from .table import CodedTable, Table, distinct, is_frame, join_names, table_of, table_of_rows
+from .times import TimeError, given_times, times_of_column
 
+MOST_VALUES = 100_000  # of a rating or a count: with more, the column holds prices or times
 STEP = 1 << 20  # rows of a long table at a time: what they take meanwhile, 8 MB, is little
 PAIRS = (
     "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
@@ -67,13 +61,11 @@ def _clicks_of(
     layout: Layout,
 ) -> Clicks:
     users, items = given
-    if hasattr(clicks, "collect"):
-        raise TypeError("clicks is a lazy frame: call .collect() first")
     if isinstance(layout.columns, list | tuple):
         clicks, layout = _named_rows(clicks, layout.columns), replace(layout, columns=None)
-    if hasattr(clicks, "columns"):
-        table = LongTable(list(clicks.columns), clicks, layout)
-        return _clicks_of_columns(table, weights, users, items, times)
+        return clicks_of_table(clicks, weights, users, items, times, layout)
+    if is_frame(clicks):
+        return clicks_of_table(table_of("clicks", clicks), weights, users, items, times, layout)
     if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
         return _clicks_of_dict(clicks, weights, users, items, times, layout)
     if layout.columns is not None or layout.min_rating is not None:
@@ -88,9 +80,9 @@ def _clicks_of(
     return clicks_of_pairs(rows, columns, weights, *names, when)
 
 
-def _named_rows(rows: Any, names: Sequence[Hashable]) -> dict[Hashable, list[Any]]:
-    """Columns of rows like (user, item, time), as a dict."""
-    if hasattr(rows, "columns") or isinstance(rows, Mapping):
+def _named_rows(rows: Any, names: Sequence[Hashable]) -> Table:
+    """Rows like (user, item, time), as a table."""
+    if is_frame(rows) or isinstance(rows, Mapping):
         raise ValueError("columns as a list is for rows without names: give a dict for a frame")
     listed = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
     for place, row in enumerate(listed):
@@ -98,37 +90,7 @@ def _named_rows(rows: Any, names: Sequence[Hashable]) -> dict[Hashable, list[Any
             raise ValueError(
                 f"clicks must have rows of {', '.join(map(str, names))}, got {row!r} in row {place}"
             )
-    return {name: [row[place] for row in listed] for place, name in enumerate(names)}
-
-
-@dataclass(frozen=True)
-class LongTable:
-    """A long table, ``columns[name]`` by the names it has, and what is said of it."""
-
-    own: list[Hashable]
-    columns: Any
-    layout: Layout
-
-    @functools.cached_property
-    def names(self) -> list[Hashable]:
-        """The names of the columns by what they are."""
-        try:
-            return self.layout.names(self.own)
-        except ValueError as error:
-            raise ValueError(f"clicks: {error}") from None
-
-    def column(self, place: int) -> Any:
-        """A column by its place."""
-        return self.columns[self.own[place]]
-
-    def is_high(self) -> NDArray[np.bool_] | None:
-        """Which rows count by their rating; None if all do."""
-        place = self.layout.rating_column(self.names)
-        if place < 0:
-            return None
-        column = self.column(place)
-        values = column.to_list() if hasattr(column, "to_list") else list(column)
-        return self.layout.is_high([None if is_missing(value) else value for value in values])
+    return table_of_rows("clicks", listed, names)
 
 
 def _clicks_of_matrix(
@@ -179,10 +141,10 @@ def _given_times(times: Any, count: int, what: str) -> NDArray[np.float64] | Non
     """Times that were given beside the clicks, so many."""
     if times is None:
         return None
-    seconds, _ = times_of_column(times, "times", is_named=True)
+    seconds = given_times(times)
     if len(times) != count:
         raise ValueError(f"times must have one for each {what} ({count}), got {len(times)}")
-    return None if seconds is None else np.asarray(seconds)
+    return seconds
 
 
 def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
@@ -251,76 +213,111 @@ def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
         raise ValueError(f"clicks must be 0 (no click) or more (a click), got {value}{where}")
 
 
-def _clicks_of_columns(
-    table: LongTable,
+def clicks_of_table(
+    table: Table,
     weights: ArrayLike | None,
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
     times: Any = None,
+    layout: Layout = USUAL,
 ) -> Clicks:
-    """From a long table, a data frame or a dict."""
-    names = table.names
+    """From a long table, a row for each click."""
     try:
-        user, item = (find_column(names, what) for what in ("user", "item"))
+        names = layout.names(table.names)
+        rating, at_time = layout.rating_column(names), time_column(names)
     except ValueError as error:
-        raise ValueError(f"clicks needs columns of users and items, but has {error}") from None
-    is_high = table.is_high()
-    if is_high is None:
-        _warn_of_suspect_columns(table)
-    when = _column_of_times(table) if times is None else None
-    owners, clicked = _column(table.column(user), "user"), _column(table.column(item), "item")
+        raise table.error(str(error)) from None
+    try:
+        places = {what: find_column(names, what) for what in ("user", "item")}
+    except ValueError as error:
+        raise ValueError(
+            f"{table.title} needs columns of users and items, but has {error}"
+        ) from None
+    coded = table.coded_table(places)
+    _refuse_gaps(coded)
+    # The times, and the rows that count by their rating.
     if times is not None:
-        when = _given_times(times, len(owners), "row")
-    if is_high is not None:
+        when = _given_times(times, table.n_rows, "row")
+    else:
+        when = _column_of_times(table, at_time, layout) if at_time >= 0 else None
+    if rating < 0:
+        _warn_of_suspect_columns(table, names)
+    else:
+        is_high = _high_ratings(table, rating, layout)
         if not is_high.any():
-            raise ValueError(f"no rating is {table.layout.min_rating:g} or more: lower min_rating")
-        owners, clicked = owners[is_high], clicked[is_high]
-        when = None if when is None else when[is_high]
-    rows, user_names = _encode(owners, users, "user")
-    codes, item_names = _encode(clicked, items, "item")
+            raise table.error(f"no rating is {layout.min_rating:g} or more: lower min_rating")
+        coded, when = coded.take(is_high), None if when is None else when[is_high]
+    (rows,), user_names = join_names([coded.columns["user"]], users, "user")
+    (codes,), item_names = join_names([coded.columns["item"]], items, "item")
     return clicks_of_pairs(rows, codes, weights, user_names, item_names, when)
 
 
-def _warn_of_suspect_columns(table: LongTable) -> None:
+def _refuse_gaps(coded: CodedTable) -> None:
+    """Refuse a row without a user or an item."""
+    for what, column in coded.columns.items():
+        is_gap = column.codes < 0
+        if is_gap.any():
+            raise ValueError(
+                f"{coded.table.where(int(is_gap.argmax()))} has no {what}; {int(is_gap.sum())} "
+                "rows have this problem"
+            )
+
+
+def _high_ratings(table: Table, place: int, layout: Layout) -> NDArray[np.bool_]:
+    """Which rows count by their rating."""
+    codes, values = distinct(table.columns(place))
+    try:
+        return layout.is_high([*values, None])[codes]
+    except ValueError:  # in which row is it?
+        for code, value in enumerate(values):
+            try:
+                layout.is_high([value])
+            except ValueError as error:
+                row = int((codes == code).argmax())
+                raise table.error(str(error), row, table.names[place]) from None
+        raise
+
+
+def _warn_of_suspect_columns(table: Table, names: list[Hashable]) -> None:
     """Tell of columns that may say which rows are no clicks; that they are clicks is said."""
-    place, kind = judging_column(table.names)
-    others = [(other, "number") for other in other_columns(table.names, EVENT)]
+    place, kind = judging_column(names)
+    others = [(other, "number") for other in other_columns(names, EVENT)]
     for at, what in others if place < 0 else [(place, kind)]:
-        counts = _value_counts(table.column(at))
-        doubt = doubt_about(table.own[at], what, counts)
+        counts = _value_counts(table, at)
+        doubt = doubt_about(table.names[at], what, counts)
         if doubt not in ("", "position"):
-            warn_of_column("clicks: ", table.own[at], doubt, counts)
+            warn_of_column(f"{table.title}: ", table.names[at], doubt, counts)
 
 
-def _column_of_times(table: LongTable) -> NDArray[np.float64] | None:
-    """The times of a table, if it has a column for them; a warning says if it cannot be read."""
-    place = time_column(table.names)
-    if place < 0:
-        return None
-    is_named = table.layout.has_columns and "time" in (table.layout.columns or ())
+def _column_of_times(table: Table, place: int, layout: Layout) -> NDArray[np.float64] | None:
+    """The times of a table; a warning says if they cannot be read."""
+    is_named = isinstance(layout.columns, Mapping) and "time" in layout.columns
     try:
-        seconds, said = times_of_column(table.column(place), table.own[place], is_named)
-    except ValueError as error:
-        raise ValueError(f"clicks: {error}") from None
+        times, said = times_of_column(table.columns(place), table.names[place], is_named)
+    except TimeError as error:
+        row = error.place if error.place >= 0 else None
+        raise table.error(str(error), row, table.names[place]) from None
     if said:
-        warn(ColumnWarning(f"clicks: {said}"))
-    return None if seconds is None else np.asarray(seconds)
+        warn(ColumnWarning(f"{table.title}: {said}"))
+    return times
 
 
-def _value_counts(column: Any) -> dict[Any, int]:
-    """How often each number appears, or each word; none of a column with more words than say what
-    was done."""
-    values = np.asarray(column)
-    if values.dtype.kind in "mM":  # times
+def _value_counts(table: Table, place: int) -> dict[Any, int]:
+    """How often each number appears, or each word; none of a column of dates, or with more words
+    than say what was done."""
+    column = table.columns(place)
+    if not isinstance(column, list) and (column.dtype.is_temporal() or column.dtype.is_nested()):
         return {}
-    try:
-        distinct, counts = np.unique(values.astype(np.float64), return_counts=True)
-        return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
-    except (TypeError, ValueError):
-        if len({str(value) for value in values[:1000]}) > MOST_WORDS:
-            return {}
-    words = Counter(str(value) for value in values if not is_missing(value))
-    return dict(words) if len(words) <= MOST_WORDS else {}
+    codes, values = distinct(column)
+    names = [table.name_of(value) for value in values]
+    is_word = [name is not None and as_number(name) is None for name in names]
+    if len(values) > MOST_VALUES or sum(is_word) > MOST_WORDS:
+        return {}
+    counts: dict[Any, int] = {}
+    for name, n in zip(names, np.bincount(codes[codes >= 0], minlength=len(names)), strict=True):
+        if name is not None:
+            counts[name] = counts.get(name, 0) + int(n)
+    return counts
 
 
 def warn_of_column(where: str, name: Hashable, kind: str, counts: Mapping[Any, int]) -> None:
@@ -343,8 +340,8 @@ def _clicks_of_dict(
     lists = [list(listed) for listed in clicks.values()]
     if layout.columns is not None or layout.min_rating is not None or is_long(list(clicks)):
         if len({len(listed) for listed in lists}) == 1:
-            table = LongTable(list(clicks), clicks, layout)
-            return _clicks_of_columns(table, weights, users, items, times)
+            columns = table_of("clicks", clicks)
+            return clicks_of_table(columns, weights, users, items, times, layout)
         if len(clicks) == 2:
             one, other = clicks
             raise ValueError(
@@ -356,8 +353,10 @@ def _clicks_of_dict(
     owners = np.array([places.get(user, -1) for user in clicks], dtype=np.int64)
     check_known(owners, list(clicks), "user")
     rows = np.repeat(owners, [len(listed) for listed in lists])
-    names = object_array([name for listed in lists for name in listed])
-    codes, item_names = _encode(names, items, "item")
+    listed = [(name,) for some in lists for name in some]
+    coded = table_of_rows("clicks", listed, ["item"]).coded_table({"item": 0})
+    _refuse_gaps(coded)
+    (codes,), item_names = join_names([coded.columns["item"]], items, "item")
     if times is not None:
         times = _times_of_dict(times, clicks, lists)
     when = _given_times(times, len(rows), "click")
@@ -390,39 +389,3 @@ def clicks_of_pairs(
     starts, columns = rows_of_pairs(rows, codes, n_users, n_items)
     clicks = Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
     return replace(clicks, times=first_times(rows, codes, times, clicks))
-
-
-def _column(column: Any, what: str) -> NDArray[Any]:
-    """The values of a column, of a frame or not, none of them missing."""
-    if hasattr(column, "isna"):
-        absent = np.asarray(column.isna())
-    elif not hasattr(column, "is_null"):
-        column = object_array(list(column))
-        absent = np.array([is_missing(name) for name in column], dtype=bool)
-    else:
-        absent = np.asarray(column.is_null())
-        absent |= np.asarray(column.is_nan() if column.dtype.is_float() else False)
-    if absent.any():
-        raise ValueError(
-            f"row {int(absent.argmax())} has no {what}; {int(absent.sum())} rows have this problem"
-        )
-    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
-
-
-def _encode(
-    values: NDArray[Any], names: Sequence[Hashable] | None, what: str
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes of names, and the names they stand for."""
-    if names is None:
-        try:
-            distinct, codes = np.unique(values, return_inverse=True)
-        except TypeError:  # numbers and text together
-            distinct = object_array(list(dict.fromkeys(values.tolist())))
-            order = {name: code for code, name in enumerate(distinct.tolist())}
-            codes = np.array([order[name] for name in values.tolist()])
-        return codes.astype(np.int64), object_array(distinct.tolist())
-    listed = check_names(names, None, what + "s")
-    lookup = {name: code for code, name in enumerate(listed.tolist())}
-    codes = np.array([lookup.get(name, -1) for name in values.tolist()], dtype=np.int64)
-    check_known(codes, values, what)
-    return codes, listed

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import MAX_WEIGHT, check_n_items, check_weights, object_array
+from ..checks import MAX_WEIGHT, check_n_items, check_weights
 from ..pairs import Pairs, pairs_of_entries, votes_of
-from .coded import Coded, CodedTable, coded, coded_table, is_table, join_names
 from .headers import word
 from .pair_headers import check_voters, find_pair_columns, is_pairs, side_words
+from .table import CodedTable, Table, is_table, join_names, table_of, table_of_rows
 
 TIE = re.compile(r"tied?(\(?both(bad|good)\)?)?|both(bad|good)?|neither|draw|equal|same")
 ONE, OTHER, NEITHER = range(3)  # which side won
@@ -24,35 +25,18 @@ Names = Sequence[Hashable] | None
 
 def pairs_of_anything(pairs: Any, weights: ArrayLike | None, users: Names, items: Names) -> Pairs:
     """See :meth:`Preferences.from_pairs`."""
-    if not is_table(pairs, "pairs"):
+    if not is_table(pairs):
         return pairs_of_table(_table_of_rows(pairs), weights, users, items)
     if isinstance(pairs, Mapping) and not is_pairs(list(pairs)):
-        table = _table_of_dict(pairs)
-        everybody = table.columns["user"].names if users is None else users
-        return pairs_of_table(table, weights, everybody, items)
-    sides: list[Hashable] = []
-    table = coded_table("pairs", pairs, lambda names: _columns_of(names, sides))
-    return pairs_of_table(table, weights, users, items, sides)
+        everybody = list(pairs) if users is None else users
+        return pairs_of_table(_table_of_dict(pairs), weights, everybody, items)
+    return pairs_of_table(table_of("pairs", pairs), weights, users, items)
 
 
 # Forms
 
 
-def _columns_of(names: list[Hashable], sides: list[Hashable]) -> dict[str, int]:
-    """The columns of comparisons; the names of the two sides are added to `sides`."""
-    try:
-        columns = find_pair_columns(names)
-    except ValueError as error:
-        raise ValueError(
-            "pairs needs columns better and worse (or two sides, such as model_a and model_b, and "
-            f"winner), but has {error}"
-        ) from None
-    check_voters(names, columns)
-    sides += [names[columns[what]] for what in ("one", "other") if what in columns]
-    return columns
-
-
-def _table_of_rows(pairs: Any) -> CodedTable:
+def _table_of_rows(pairs: Any) -> Table:
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise TypeError(f"pairs must be comparisons, got {pairs!r}: {FORMS}")
     rows = pairs.tolist() if isinstance(pairs, np.ndarray) else list(pairs)
@@ -69,8 +53,7 @@ def _table_of_rows(pairs: Any) -> CodedTable:
             f"pairs[{wrong}] must be {wanted[width]}, as pairs[0] is, got {str(rows[wrong])[:80]}"
         )
     names = ["user", "better", "worse"][-width:]
-    columns = [coded(object_array([row[at] for row in rows])) for at in range(width)]
-    return CodedTable("pairs", lambda row: f"pairs[{row}]", dict(zip(names, columns, strict=True)))
+    return replace(table_of_rows("pairs", rows, names), at="pairs[{}]".format)
 
 
 def _width(row: Any) -> int:
@@ -78,8 +61,8 @@ def _width(row: Any) -> int:
     return len(row) if isinstance(row, list | tuple | np.ndarray) else -1
 
 
-def _table_of_dict(pairs: Mapping[Any, Any]) -> CodedTable:
-    """Comparisons by user; the names of the column "user" are all users."""
+def _table_of_dict(pairs: Mapping[Any, Any]) -> Table:
+    """Comparisons by user."""
     for user, listed in pairs.items():
         if isinstance(listed, str) or not isinstance(listed, Iterable):
             raise TypeError(
@@ -97,47 +80,47 @@ def _table_of_dict(pairs: Mapping[Any, Any]) -> CodedTable:
     wrong = next((at for at, pair in enumerate(rows) if _width(pair) != 2), None)
     if wrong is not None:
         raise ValueError(f"{where(wrong)} must be (better, worse), got {str(rows[wrong])[:80]}")
-    better, worse = (coded(object_array([pair[side] for pair in rows])) for side in range(2))
-    owners = Coded(np.array([owner for owner, _ in places], dtype=np.int64), everybody)
-    return CodedTable("pairs", where, {"user": owners, "better": better, "worse": worse})
+    rows = [(everybody[owner], *pair) for (owner, _), pair in zip(places, rows, strict=True)]
+    return replace(table_of_rows("pairs", rows, ["user", "better", "worse"]), at=where)
 
 
 # Comparisons
 
 
-def pairs_of_table(
-    table: CodedTable,
-    weights: ArrayLike | None,
-    users: Names,
-    items: Names,
-    sides: Sequence[Hashable] = (),
-) -> Pairs:
-    """The comparisons of a table with the columns of `find_pair_columns`, whose two sides have
-    these names; without users, each is by a person of its own."""
-    n_rows = table.n_rows
-    table, rows = table.whole_rows()
-    columns = table.columns
+def pairs_of_table(table: Table, weights: ArrayLike | None, users: Names, items: Names) -> Pairs:
+    """The comparisons of a table; without users, each is by a person of its own."""
+    try:
+        places = find_pair_columns(table.names)
+    except ValueError as error:
+        raise ValueError(
+            f"{table.title} needs columns better and worse (or two sides, such as model_a and "
+            f"model_b, and winner), but has {error}"
+        ) from None
+    check_voters(table.names, places)
+    sides = [table.names[places[what]] for what in ("one", "other") if what in places]
+    coded = table.coded_table(places).whole_rows()
+    columns = coded.columns
     has_sides, has_user = "winner" in columns, "user" in columns
     if users is not None and not has_user:
-        raise ValueError(f"{table.name} has no column of users: add one, or leave out users=")
+        raise ValueError(f"{table.title} has no column of users: add one, or leave out users=")
     compared = ("one", "other") if has_sides else ("better", "worse")
     (better, worse), item_names = join_names([columns[what] for what in compared], items, "item")
-    table.refuse(
+    coded.refuse(
         better == worse,
-        lambda row: f"{table.value(compared[0], row)!r} is compared with itself: drop the row",
+        lambda row: f"{coded.value(compared[0], row)!r} is compared with itself: drop the row",
     )
     check_n_items(len(item_names))
-    is_tie = np.zeros(len(rows), dtype=bool)
+    is_tie = np.zeros(len(coded.rows), dtype=bool)
     if has_sides:
-        won = _who_won(table, better, worse, item_names, sides)
+        won = _who_won(coded, better, worse, item_names, sides)
         is_tie = won == NEITHER
         better, worse = np.where(won == OTHER, worse, better), np.where(won == OTHER, better, worse)
-    counts = _counts(table) if "count" in columns else np.ones(len(rows), dtype=np.int64)
+    counts = _counts(coded) if "count" in columns else np.ones(len(coded.rows), dtype=np.int64)
     if not has_user:
         if weights is not None:
-            counts = counts * check_weights(weights, n_rows)[rows]
+            counts = counts * check_weights(weights, table.n_rows)[coded.rows]
         if not counts.any():
-            raise ValueError(f"{table.name} is empty: every count is 0")
+            raise ValueError(f"{table.title} is empty: every count is 0")
         return votes_of(better, worse, is_tie, counts, item_names)
     (owners,), user_names = join_names([columns["user"]], users, "user")
     return pairs_of_entries(owners, better, worse, is_tie, counts, weights, user_names, item_names)

@@ -13,6 +13,7 @@ from ..preferences import ZeroBasedWarning
 from ..ties import check_tied_ranks, fill_last_rank
 from .headers import USER, are_places, order_of_places, place_of, word
 from .pair_headers import refuse_pairs
+from .table import Table, is_frame, table_of
 
 
 def rankings_of_table(
@@ -22,12 +23,13 @@ def rankings_of_table(
     items: Sequence[Hashable] | None,
 ) -> Rankings:
     """See :meth:`Preferences.from_rankings`."""
-    if hasattr(rankings, "columns"):
-        refuse_pairs(list(rankings.columns))
-        rankings, items = _columns_in_order(rankings, items)
+    if is_frame(rankings):
         if users is None and hasattr(rankings, "index") and rankings.index.is_unique:
             users = list(rankings.index)
-        rankings = _frame_values(rankings)
+        table = table_of("rankings", rankings)
+        refuse_pairs(table.names)
+        items, places = _columns_in_order(table.names, items)
+        rankings = np.column_stack([_ranks_of(table, place) for place in places])
     ranks = check_tied_ranks(rankings)
     check_n_items(ranks.shape[1])
     _warn_if_zero_based(ranks, rankings)
@@ -46,7 +48,7 @@ def rankings_of_lists(
     items: Sequence[Hashable] | None,
 ) -> Rankings:
     """See :meth:`Preferences.from_orderings`."""
-    if hasattr(orderings, "columns"):
+    if is_frame(orderings):
         orderings, users = _orderings_of_frame(orderings, users)
     if not isinstance(orderings, Iterable):
         raise TypeError(f"orderings must be lists of items, one a user, got {orderings!r}")
@@ -94,11 +96,12 @@ def _is_zero_based(values: NDArray[np.float64]) -> bool:
     return bool((is_shifted & has_rank).all() and firsts.all())
 
 
-def _columns_in_order(frame: Any, items: Sequence[Hashable] | None) -> tuple[Any, list[Hashable]]:
-    """A frame with the columns in the order of `items`."""
-    columns = list(frame.columns)
+def _columns_in_order(
+    columns: list[Hashable], items: Sequence[Hashable] | None
+) -> tuple[list[Hashable], list[int]]:
+    """The items, and the columns they are in."""
     if items is None:
-        return frame, columns
+        return columns, list(range(len(columns)))
     wanted = check_names(items, len(columns), "items").tolist()
     strange = [name for name in wanted if name not in columns]
     if strange:
@@ -106,45 +109,45 @@ def _columns_in_order(frame: Any, items: Sequence[Hashable] | None) -> tuple[Any
             f"items has {strange[0]!r}, which is not a column; the columns are {columns[:5]}: to "
             "rename them use .rename(items=...)"
         )
-    return frame[wanted], wanted
+    return wanted, [columns.index(name) for name in wanted]
 
 
-def _frame_values(frame: Any) -> Any:
-    """The numbers of a pandas or polars frame, missing ones as NaN."""
-    if hasattr(frame, "iloc"):
-        odd = [name for name, kind in frame.dtypes.items() if kind.kind not in "iuf"]
-        odd = [name for name in odd if not frame[name].isna().all()]
-        if odd:
-            raise TypeError(
-                f"rankings must be numbers (ranks), but column {odd[0]!r} is {frame.dtypes[odd[0]]}"
-            )
-        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    odd = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
-    odd = [name for name in odd if frame[name].null_count() < len(frame)]
-    if odd:
+def _ranks_of(table: Table, place: int) -> NDArray[np.float64]:
+    """The numbers of a column, missing ones as NaN."""
+    column = table.columns(place)
+    if isinstance(column, list):
+        is_number, n_missing = False, sum(map(is_missing, column))
+    else:
+        is_number, n_missing = column.dtype.is_numeric(), column.null_count()
+    if n_missing == table.n_rows:
+        return np.full(table.n_rows, np.nan)
+    if not is_number:
+        kind = "objects" if isinstance(column, list) else column.dtype
         raise TypeError(
-            f"rankings must be numbers (ranks), but column {odd[0]!r} is {frame.schema[odd[0]]}"
+            f"rankings must be numbers (ranks), but column {table.names[place]!r} is {kind}"
         )
-    return np.array(frame.to_numpy(), dtype=np.float64)  # nulls become NaN
+    return np.array(column.to_numpy(), dtype=np.float64)  # nulls become NaN
 
 
 def _orderings_of_frame(frame: Any, users: Any) -> tuple[Any, Any]:
     """The items, those of the first place first, and the users, if a column names them."""
-    names = list(frame.columns)
+    table = table_of("orderings", frame)
+    names = table.names
+    cells = [list(table.columns(place)) for place in range(len(names))]
     if all(place_of(name) is None for name in names):
-        return frame.to_numpy(), users
-    owners = [name for name in names if word(name) in USER][:1]
-    places = [name for name in names if name not in owners]
-    if not are_places(places):
-        strange = next(name for name in places if place_of(name) is None)
+        return list(zip(*cells, strict=True)), users
+    owners = [at for at, name in enumerate(names) if word(name) in USER][:1]
+    places = [at for at in range(len(names)) if at not in owners]
+    if not are_places([names[at] for at in places]):
+        strange = next(names[at] for at in places if place_of(names[at]) is None)
         raise ValueError(
             f"orderings has a column {strange!r} next to those of places: leave it out, or call it "
             "'user' if it names the users"
         )
-    order = order_of_places(places)
+    order = order_of_places([names[at] for at in places])
     if owners and users is None:
-        users = list(frame[owners[0]])
-    return frame[[places[column] for column in order]].to_numpy(), users
+        users = cells[owners[0]]
+    return list(zip(*(cells[places[at]] for at in order), strict=True)), users
 
 
 def _groups_of(ordering: Any, user: int, known: set[Hashable]) -> list[list[Hashable]]:

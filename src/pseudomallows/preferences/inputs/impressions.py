@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import check_n_items
 from ..pairs import Pairs, pairs_of_entries
-from .coded import Coded, CodedTable, coded_table, is_table, join_names
 from .headers import NO, YES
 from .pair_headers import find_impression_columns
+from .table import Coded, CodedTable, Table, is_table, join_names, table_of
 
 MOST_PAIRS = 50_000_000  # that impressions may make: at some 160 bytes each, 8 GB
 Names = Sequence[Hashable] | None
@@ -24,28 +24,30 @@ def impressions_of_anything(
     slate: Hashable | None,
 ) -> Pairs:
     """See :meth:`Preferences.from_impressions`."""
-    if not is_table(impressions, "impressions"):
+    if not is_table(impressions):
         raise TypeError(
             "impressions must be a data frame or a dict with the columns user, item and clicked, "
             f"got {type(impressions).__name__}"
         )
-    try:
-        table = coded_table(
-            "impressions", impressions, lambda names: find_impression_columns(names, slate)
-        )
-    except ValueError as error:
-        raise ValueError(f"impressions needs columns user, item and clicked: {error}") from None
-    return impressions_of_table(table, weights, users, items)
+    return impressions_of_table(table_of("impressions", impressions), weights, users, items, slate)
 
 
 def impressions_of_table(
-    table: CodedTable, weights: ArrayLike | None, users: Names, items: Names
+    table: Table,
+    weights: ArrayLike | None,
+    users: Names,
+    items: Names,
+    slate: Hashable | None = None,
 ) -> Pairs:
     """Within a slate, or a user if there are no slates, each clicked item beats each that was shown
     and passed over."""
-    table, _ = table.whole_rows()
-    columns = table.columns
-    is_clicked = _clicked(table)
+    try:
+        places = find_impression_columns(table.names, slate)
+    except ValueError as error:
+        raise ValueError(f"{table.title} needs columns user, item and clicked: {error}") from None
+    coded = table.coded_table(places).whole_rows()
+    columns = coded.columns
+    is_clicked = _clicked(coded)
     (codes,), item_names = join_names([columns["item"]], items, "item")
     (owners,), user_names = join_names([columns["user"]], users, "user")
     check_n_items(len(item_names))
@@ -56,7 +58,7 @@ def impressions_of_table(
     is_first = is_slate | _changes(codes)  # an item counts once in a slate
     groups = (np.cumsum(is_slate) - 1)[is_first]
     owners, shown = owners[is_first], codes[is_first]
-    better, worse = _taken_over_passed(table.name, groups, is_clicked[order][is_first])
+    better, worse = _taken_over_passed(table.title, groups, is_clicked[order][is_first])
     n_pairs = len(better)
     is_tie, counts = np.zeros(n_pairs, dtype=bool), np.ones(n_pairs, dtype=np.int64)
     pairs = owners[better], shown[better], shown[worse]

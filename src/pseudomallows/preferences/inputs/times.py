@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import is_missing, object_array
+from ..checks import is_missing
+from .table import Column, as_column, distinct
 
 NO_TIME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NaT", "NULL", "null", "None"))
 ISO = re.compile(
@@ -235,43 +236,52 @@ def seconds_of(dates: NDArray[np.datetime64]) -> Seconds:
 # Columns in memory
 
 
-def times_of_column(column: Any, name: Hashable, is_named: bool = False) -> tuple[Any, str]:
-    """The times of a column of a frame, a list or an array, None if they are not read; and what to
-    warn of."""
+def times_of_column(
+    column: Column, name: Hashable, is_named: bool = False
+) -> tuple[Seconds | None, str]:
+    """The times of a column, None if they are not read; and what to warn of. A TimeError says in
+    which row one is wrong."""
     reader = TimeColumn(name, is_named)
-    try:
-        times = reader.finish(_times_of_values(_values(column), reader))
-    except TimeError as error:
-        row = f"row {error.place}, " if error.place >= 0 else ""
-        raise ValueError(f"{row}column {str(name)!r}: {error}") from None
+    times = reader.finish(_times_of(column, reader))
     return times, "" if reader.is_open else reader.said()
 
 
-def _values(column: Any) -> NDArray[Any]:
-    dtype = str(getattr(column, "dtype", ""))
-    if dtype.startswith("datetime64[") and "," in dtype:  # pandas, with a time zone
-        return np.asarray(column, dtype="datetime64[ns]")
-    if hasattr(column, "to_numpy"):
-        values = column.to_numpy()
-    else:
-        values = column if isinstance(column, np.ndarray) else object_array(list(column))
-    if values.ndim != 1:
-        raise ValueError(f"times must be one for each row, got {values.ndim} axes")
-    return np.asarray(values)
+def given_times(times: Any) -> Seconds | None:
+    """Times that stand beside the clicks, in a list, an array or a series."""
+    try:
+        return times_of_column(as_column(times, "times"), "times", is_named=True)[0]
+    except TimeError as error:
+        row = f"row {error.place}, " if error.place >= 0 else ""
+        raise ValueError(f"{row}column 'times': {error}") from None
 
 
-def _times_of_values(values: NDArray[Any], reader: TimeColumn) -> Seconds:
-    if values.dtype.kind == "M":
+def _times_of(column: Column, reader: TimeColumn) -> Seconds:
+    if isinstance(column, list):
+        return _times_of_objects(column, reader)
+    import polars as pl
+
+    if column.dtype in (pl.Date, pl.Datetime):
         reader.form = "date"
-        return seconds_of(values)
-    if values.dtype.kind in "iuf":
+        return column.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
+    if column.dtype.is_numeric():
         reader.form = "number"
-        times = values.astype(np.float64)
+        times = column.cast(pl.Float64).to_numpy().astype(np.float64)
         if np.isinf(times).any():
             place = int(np.isinf(times).argmax())
             raise TimeError(place, f"times must be finite, got {times[place]}")
         return times
-    return _times_of_objects(values.tolist(), reader)
+    if column.dtype == pl.String:
+        numbers = column.cast(pl.Float64, strict=False)
+        if numbers.null_count() == column.null_count() < len(column) and numbers.is_finite().all():
+            reader.begin(column.drop_nulls()[0], "number")
+            return numbers.to_numpy().astype(np.float64)
+    # Each text once: dates are often the same.
+    codes, values = distinct(column)
+    try:
+        return np.append(_times_of_objects(values, reader), np.nan)[codes]
+    except TimeError as error:
+        error.place = int((codes == error.place).argmax()) if error.place >= 0 else error.place
+        raise
 
 
 def _times_of_objects(values: list[Any], reader: TimeColumn) -> Seconds:
