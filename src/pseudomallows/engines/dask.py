@@ -59,8 +59,8 @@ class DaskExecutor:
     def __init__(self, client: "distributed.Client | str"):
         self._local: Any = None
         self._is_own = isinstance(client, str)
-        self._homes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        self._new_homes = itertools.count()
+        self._numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._new_numbers = itertools.count()
         if isinstance(client, str):
             client = self._connect(client)
         elif not isinstance(client, distributed.Client):
@@ -114,13 +114,13 @@ class DaskExecutor:
         """
         with self._clear_errors(), _large_is_fine():
             future = self.client.submit(function, *arguments, pure=False)
-        self._homes[future] = self._home_of(arguments)
+        self._numbers[future] = self._number_of(arguments)
         return future
 
-    def _home_of(self, task: Any) -> int:
+    def _number_of(self, task: Any) -> int:
         parts = task if isinstance(task, tuple) else (task,)
-        known = [self._homes[part] for part in parts if isinstance(part, distributed.Future)]
-        return known[0] if known else next(self._new_homes)
+        known = [self._numbers[part] for part in parts if isinstance(part, distributed.Future)]
+        return known[0] if known else next(self._new_numbers)
 
     def map(self, function: Callable[[T], R], arguments: Iterable[Any]) -> Iterator[R]:
         """Apply `function` to each of the arguments, or to what they are the results of.
@@ -129,7 +129,7 @@ class DaskExecutor:
         """
         tasks, places = list(arguments), defaultdict[int, list[int]](list)
         for place, task in enumerate(tasks):
-            places[self._home_of(task)].append(place)
+            places[self._number_of(task)].append(place)
         results_of: dict[int, R] = {}
         with self._clear_errors():
             with _large_is_fine():

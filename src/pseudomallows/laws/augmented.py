@@ -285,10 +285,10 @@ def list_statements(pairs: Pairs | None) -> Statements:
     rows, items = np.tile(owners, 2), np.concatenate([pairs.better[said], pairs.worse[said]])
     others = np.concatenate([pairs.worse[said], pairs.better[said]])
     cells = (rows * pairs.n_items + items) * pairs.n_items + others
-    found, places = np.unique(cells, return_inverse=True)
-    wins = np.bincount(places, np.concatenate([counts, nothing]), len(found))
-    losses = np.bincount(places, np.concatenate([nothing, counts]), len(found))
-    owned, others = np.divmod(found, pairs.n_items)
+    distinct, places = np.unique(cells, return_inverse=True)
+    wins = np.bincount(places, np.concatenate([counts, nothing]), len(distinct))
+    losses = np.bincount(places, np.concatenate([nothing, counts]), len(distinct))
+    owned, others = np.divmod(distinct, pairs.n_items)
     n_cells = pairs.n_users * pairs.n_items
     sizes = np.bincount(owned, minlength=n_cells).reshape(pairs.n_users, pairs.n_items)
     firsts = np.zeros((pairs.n_users, pairs.n_items + 1), dtype=np.int32)

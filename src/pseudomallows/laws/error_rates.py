@@ -129,8 +129,8 @@ class Logistic(Errors):
     def _log_density(self, values: NDArray[np.float64], counts: Counts) -> float:
         """Of the logs of the certainties, given the statements, up to a constant."""
         wrong, right = self._logs(values)
-        told = float(counts[:, 0] @ right + counts[:, 1] @ wrong)
-        return told - float(values.sum()) / CERTAINTY_MEAN + float(np.log(values).sum())
+        log_likelihood = float(counts[:, 0] @ right + counts[:, 1] @ wrong)
+        return log_likelihood - float(values.sum()) / CERTAINTY_MEAN + float(np.log(values).sum())
 
 
 def cut_beta(one: float, other: float, uniform: float) -> float:

@@ -420,7 +420,7 @@ def principal_components(rows: Any, n_components: int) -> Floats:
 
 
 def check_informative(informative: NDArray[np.bool_]) -> None:
-    """Refuse data that say nothing at all."""
+    """Refuse data without an informative row."""
     if not informative.any():
         raise ValueError(
             "no informative rows: give at least one row with a rank, or with some items clicked "

@@ -147,11 +147,11 @@ class OwnKendallLaw(OwnLaw):
 
     def _log_binomials(self, largest: int) -> Floats:
         """``[size, g]`` for so many clicks at least."""
-        found = self._binomials
-        if len(found) <= largest:
+        binomials = self._binomials
+        if len(binomials) <= largest:
             columns = [log_binomials(self.n_items, alpha, largest) for alpha in self.alphas]
-            found = self._binomials = np.ascontiguousarray(np.stack(columns, axis=1))
-        return found
+            binomials = self._binomials = np.ascontiguousarray(np.stack(columns, axis=1))
+        return binomials
 
     def places(self, window: int) -> tuple[int, Counts]:
         """The first ones, then ever fewer."""

@@ -159,7 +159,7 @@ def _number_part(loaded: tuple[Clicks, _Sums], first: int) -> Shard:
 
 @dataclass(frozen=True, eq=False)
 class ShardedClicks(Clicks):
-    """Clicks that only the workers hold; rows that say nothing are left out."""
+    """Clicks that only the workers hold; uninformative rows are left out."""
 
     shards: Shards
     table: SizeTable

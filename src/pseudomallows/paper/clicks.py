@@ -237,7 +237,7 @@ class PseudoRun:
             order = order_like(self._reference, memberships)
         memberships, self.unbounded[chain] = memberships[:, order], is_unbounded[order]
         self._reference = memberships if self._reference is None else self._reference
-        self.memberships[chain] = memberships.mean(axis=0)  # of users who say nothing
+        self.memberships[chain] = memberships.mean(axis=0)  # of uninformative users
         self.memberships[chain, self.prefs.is_informative] = memberships
         labels = np.argsort(order).astype(np.int32)[state.labels]
         where = (state.consensus[order], state.alpha[order], labels)

@@ -276,7 +276,7 @@ class HiddenClicks(NamedTuple):
 
     The items are those that are ahead of the hidden one by some part, or level with it: others are
     behind it in every blend. With more than a thousand items they are also among the best by some
-    part: others hardly come before a hidden item whose rank is worth anything.
+    part: others hardly come before a hidden item whose rank matters.
     """
 
     leads: Leads

@@ -172,10 +172,10 @@ def _plain_rhat(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     within = scores.var(axis=1, ddof=1).mean(axis=0)
     between = n_draws * scores.mean(axis=1).var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.sqrt((between / within + n_draws - 1) / n_draws)
+        rhat = np.sqrt((between / within + n_draws - 1) / n_draws)
     is_constant = (np.ptp(scores, axis=1) == 0).all(axis=0)
     apart = np.where(np.ptp(scores, axis=(0, 1)) == 0, 1.0, np.inf)
-    return np.asarray(np.where(is_constant, apart, found))
+    return np.asarray(np.where(is_constant, apart, rhat))
 
 
 def _autocovariance(chains: NDArray[np.float64]) -> NDArray[np.float64]:

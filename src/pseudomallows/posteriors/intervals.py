@@ -40,14 +40,14 @@ def cp_items(draws: Draws, weights: Floats) -> NDArray[np.int64]:
 def intervals(draws: Draws, weights: Floats, probability: float) -> NDArray[np.int32]:
     """``[item]`` is the shortest (lowest, highest) that holds `probability` of the item's ranks."""
     _check_probability(probability)
-    found = np.empty((draws.shape[1], 2), dtype=np.int32)
+    lowest_highest = np.empty((draws.shape[1], 2), dtype=np.int32)
 
     def work(part: slice) -> None:
         mine = np.ascontiguousarray(draws[:, part])
-        intervals_of_draws(mine, weights, probability, found[part])
+        intervals_of_draws(mine, weights, probability, lowest_highest[part])
 
     list(all_cores().map(work, blocks(draws.shape[1], BLOCK_OF_ITEMS)))
-    return found
+    return lowest_highest
 
 
 def shares_of_ranks(draws: Draws, weights: Floats, items: NDArray[np.int64], last: int) -> Floats:

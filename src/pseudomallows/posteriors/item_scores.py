@@ -50,8 +50,8 @@ class ItemScores:
 
     @cached_property
     def _single(self) -> Singles:
-        found: Singles = np.ascontiguousarray(self.weights, dtype=np.float32)
-        return found
+        weights: Singles = np.ascontiguousarray(self.weights, dtype=np.float32)
+        return weights
 
     @cached_property
     def _factors(self) -> FactorRows:
@@ -84,15 +84,15 @@ class ItemScores:
     def dense(self) -> Floats:
         """``weights[clicked, item]`` as one array of items x items, with a zero diagonal."""
         n_items = len(self.left) or self.weights.shape[0]
-        found = np.zeros((n_items, n_items))
+        weights = np.zeros((n_items, n_items))
         if isinstance(self.weights, np.ndarray):
-            found += self.weights
+            weights += self.weights
         elif self.weights is not None:
-            found += self.weights.toarray()
+            weights += self.weights.toarray()
         if self.left.size:
-            found += self.left.astype(np.float64) @ self.right.astype(np.float64)
-        np.fill_diagonal(found, 0.0)
-        return found
+            weights += self.left.astype(np.float64) @ self.right.astype(np.float64)
+        np.fill_diagonal(weights, 0.0)
+        return weights
 
     def row(self, item: int) -> Floats:
         """What a click on one item adds to the score of each, without an array of all pairs."""
@@ -105,12 +105,12 @@ class ItemScores:
 
     def _line(self, item: int, weights: Any, by_factors: Any) -> Floats:
         if isinstance(weights, np.ndarray):
-            found = weights[item].astype(np.float64)
+            added = weights[item].astype(np.float64)
         elif weights is not None:
-            found = np.asarray(weights.tocsr()[[item]].toarray()[0], dtype=np.float64)
+            added = np.asarray(weights.tocsr()[[item]].toarray()[0], dtype=np.float64)
         else:
-            found = np.zeros(len(self.left))
+            added = np.zeros(len(self.left))
         if self.left.size:
-            found += by_factors()
-        found[item] = 0.0
-        return found
+            added += by_factors()
+        added[item] = 0.0
+        return added

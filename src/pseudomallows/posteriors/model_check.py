@@ -71,7 +71,7 @@ def check_model(prefs: Preferences, posterior: Posterior) -> dict[str, Any] | No
 
 
 def _people(prefs: Preferences, posterior: Posterior, rng: np.random.Generator) -> Preferences:
-    """A row for each person who says something, or for as many of them as are enough."""
+    """A row for each informative person, or for as many of them as are enough."""
     weights = np.where(prefs.is_informative, prefs.weights, 0)
     n_people, is_slow = int(weights.sum()), posterior.settings["distance"] == "spearman"
     ranks = SPEARMAN_RANKS if is_slow and prefs.n_items > 20 else MOST_RANKS

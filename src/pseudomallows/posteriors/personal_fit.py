@@ -129,8 +129,10 @@ class PersonalModel:
         """``probabilities[item]`` to be among the next `window`, for a user without clicks; their
         sum is the window."""
         known = np.array(FIRST_WINDOWS[: len(self.first)])
-        found = np.clip(self.first[np.abs(np.log(known / window)).argmin()], 1e-12, 1 - 1e-12)
-        odds = np.log(found / (1 - found))
+        probabilities = np.clip(
+            self.first[np.abs(np.log(known / window)).argmin()], 1e-12, 1 - 1e-12
+        )
+        odds = np.log(probabilities / (1 - probabilities))
         add_up_to(window, odds)
         return odds
 
@@ -163,25 +165,25 @@ class PersonalModel:
         starts, recency = seen.starts[rows.start : rows.stop + 1], self.recency
         if recency is not None and recency.is_known(seen):
             weights = recency.weights_of(seen.take(np.arange(rows.start, rows.stop)))
-            found = clicks_matrix(starts, seen.codes, self.n_items, weights) @ self.item_weights
+            scores = clicks_matrix(starts, seen.codes, self.n_items, weights) @ self.item_weights
         else:
-            found = np.zeros((len(starts) - 1, self.n_items))
-            add_weight_rows(ClickRows(starts, seen.codes), self.item_weights, found)
+            scores = np.zeros((len(starts) - 1, self.n_items))
+            add_weight_rows(ClickRows(starts, seen.codes), self.item_weights, scores)
         if self.bias.size:
-            found += self.bias
+            scores += self.bias
         if len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
-            return np.asarray(found)
-        found[starts[1:] == starts[:-1]] = self.popularity
-        return np.asarray(found)
+            return np.asarray(scores)
+        scores[starts[1:] == starts[:-1]] = self.popularity
+        return np.asarray(scores)
 
     def single_scores_of(self, seen: Clicks, rows: slice) -> NDArray[np.float32]:
         """The same in single precision, as large catalogues have them."""
         clicks = slice_clicks(seen, rows)
-        found = self.item_scores.of(clicks, self.n_items)
+        scores = self.item_scores.of(clicks, self.n_items)
         nobody = clicks.starts[1:] == clicks.starts[:-1]
         if nobody.any():
-            found[nobody] = self.popularity
-        return found
+            scores[nobody] = self.popularity
+        return scores
 
     def scores_for(self, seen: Clicks, rows: slice, users: NDArray[np.int64] | None) -> Floats:
         """The same, or the scores that were given for these users."""
@@ -233,8 +235,8 @@ class PersonalModel:
 
     def correction_for(self, window: int) -> Correction | None:
         """The correction, if it holds for this window."""
-        found = self.correction
-        return found if found is not None and found.covers(window) else None
+        correction = self.correction
+        return correction if correction is not None and correction.covers(window) else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -413,16 +415,16 @@ def own_law_for(n_items: int) -> str:
     return "footrule" if n_items <= FOOTRULE_ITEMS else "kendall"
 
 
-def as_posterior(found: Fit) -> Posterior:
+def as_posterior(fit: Fit) -> Posterior:
     """The same, known to be a posterior."""
-    assert isinstance(found, Posterior)
-    return found
+    assert isinstance(fit, Posterior)
+    return fit
 
 
-def check_fit(found: Any) -> None:
+def check_fit(fit: Any) -> None:
     """Refuse what does not come from `fit`."""
-    if not isinstance(found, Fit):
-        raise TypeError(f"posterior must come from fit, got {type(found).__name__}")
+    if not isinstance(fit, Fit):
+        raise TypeError(f"posterior must come from fit, got {type(fit).__name__}")
 
 
 def clicks_matrix(

@@ -205,8 +205,12 @@ class Posterior:
 
     def membership_frame(self) -> Any:
         """A pandas frame: user, cluster (the most probable) and the probability of it."""
-        found = self.memberships
-        columns = {"user": self.users, "cluster": self.labels, "probability": found.max(axis=1)}
+        memberships = self.memberships
+        columns = {
+            "user": self.users,
+            "cluster": self.labels,
+            "probability": memberships.max(axis=1),
+        }
         return make_frame(columns)
 
     def check_cluster(self, cluster: int) -> None:

@@ -168,7 +168,7 @@ def _sample(law: Law, rng: np.random.Generator) -> list[tuple[Ranking, float]]:
 def _score(
     users: Any, consensus: Ranking, alpha: float, name: str, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log likelihood of each user, and how many latent rankings it is worth, if estimated."""
+    """Log likelihood of each user, and the effective number of latent rankings, if estimated."""
     if find_law(users, name) is not None:
         law = make_law(users, None, name)
         values = law.scores(Clusters(consensus[None], np.array([alpha])), np.ones(1))

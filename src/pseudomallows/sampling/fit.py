@@ -188,9 +188,9 @@ def _fit_population(
         if distance == "footrule":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MatchedWarning)
-                found = fit(prefs, "matched", alpha, **options)
-            if found.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
-                return as_posterior(found)
+                matched = fit(prefs, "matched", alpha, **options)
+            if matched.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
+                return as_posterior(matched)
         return as_posterior(fit(prefs, "mcmc", alpha, distance=distance, **options))
 
 

@@ -145,14 +145,14 @@ def _open_parts(clicks: ShardedClicks, method: Personal) -> RemoteClicks:
             "method='personal' cannot learn from parts with held_out=, since the users' names stay "
             "with the workers: leave it out, or read the parts into memory with pm.read(folder)"
         )
-    found = RemoteClicks.of_parts(clicks)
-    why = "one regression, as was asked for" if method.is_single else why_not(found)
+    remote = RemoteClicks.of_parts(clicks)
+    why = "one regression, as was asked for" if method.is_single else why_not(remote)
     if why is not None and method.ridge is None:
         raise ValueError(
             f"method='personal' has no penalty for a regression from parts ({why}): give ridge=, "
             "such as ridge=0.3, or read the parts into memory with pm.read(folder)"
         )
-    return found
+    return remote
 
 
 def fit_personal(

@@ -69,7 +69,7 @@ def fit_scores(
     check_local(executor, "fit_scores")
     own_distance = own_law_for(clicks.n_items) if distance is None else distance
     wanted = {"n_draws": None, "n_clusters": 1, "distance": own_distance}
-    found = fit_personal(
+    fitted = fit_personal(
         clicks,
         None if alpha is None else check_alpha(alpha),
         wanted,
@@ -80,7 +80,7 @@ def fit_scores(
         scores=_scorer(scores),
         can_score_again=callable(scores) or hasattr(scores, "fit"),
     )
-    return replace(found, settings=found.settings | made_by(rng, started))
+    return replace(fitted, settings=fitted.settings | made_by(rng, started))
 
 
 def _scorer(scores: Any) -> Callable[[Clicks], Floats]:
@@ -89,10 +89,10 @@ def _scorer(scores: Any) -> Callable[[Clicks], Floats]:
     def score(clicks: Clicks) -> Floats:
         matrix = clicks_matrix(clicks.starts, clicks.codes, clicks.n_items)
         if hasattr(scores, "fit"):
-            found = _scores_of_model(scores, matrix)
+            table = _scores_of_model(scores, matrix)
         else:
-            found = scores(matrix) if callable(scores) else scores
-        values = _check_scores(found, clicks)
+            table = scores(matrix) if callable(scores) else scores
+        values = _check_scores(table, clicks)
         return np.asarray((values - values.mean()) / values.std())
 
     return score
@@ -107,10 +107,10 @@ def _scores_of_model(model: Any, matrix: Any) -> ArrayLike:
     return np.asarray((single @ fitted.similarity).todense())
 
 
-def _check_scores(found: Any, clicks: Clicks) -> Floats:
-    found = found.toarray() if hasattr(found, "toarray") else found
+def _check_scores(scores: Any, clicks: Clicks) -> Floats:
+    scores = scores.toarray() if hasattr(scores, "toarray") else scores
     try:
-        values = np.asarray(found, dtype=np.float64)
+        values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"scores must be an array of numbers, users x items: {error}") from None
     if values.shape != (clicks.n_users, clicks.n_items):

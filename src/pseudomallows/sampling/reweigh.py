@@ -37,7 +37,7 @@ def reweigh(posterior: Posterior, prefs: Clicks, executor: Executor | None) -> P
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
     share = weighted_effective_size(weights) / weights.size
-    found = replace(
+    reweighed = replace(
         posterior,
         weights=weights,
         log_posterior=posterior.log_posterior + gained,
@@ -45,11 +45,11 @@ def reweigh(posterior: Posterior, prefs: Clicks, executor: Executor | None) -> P
         users=prefs.users,
         chain_memberships=np.ones((len(weights), prefs.n_users, 1), np.float32),
     )
-    if share < LEAST_SHARE or effective_size(found) < min(GOOD_SIZE, weights.size / 2):
+    if share < LEAST_SHARE or effective_size(reweighed) < min(GOOD_SIZE, weights.size / 2):
         return None
     n_people = int(prefs.weights[prefs.is_informative].sum())
-    told = {"n_users": n_people, "reweighed": {"effective_share": float(share)}}
-    return replace(found, settings=found.settings | told)
+    settings = {"n_users": n_people, "reweighed": {"effective_share": float(share)}}
+    return replace(reweighed, settings=reweighed.settings | settings)
 
 
 def changed_rows(old: Clicks, new: Clicks) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:

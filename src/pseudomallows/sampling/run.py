@@ -359,7 +359,7 @@ class Run:
         }
 
     def _all_memberships(self) -> NDArray[np.float32]:
-        """``[chain, row, cluster]``; those of rows that say nothing are the shares."""
+        """``[chain, row, cluster]``; those of uninformative rows are the weights."""
         shape = (self.lengths.n_chains, self.prefs.n_users, self.n_clusters)
         memberships = np.ones(shape, dtype=np.float32)
         if self.n_clusters > 1:

@@ -41,15 +41,15 @@ def update(
     """The posterior of the clicks of a fit and of more clicks together; the old one stays as it is.
 
     The method and the options are those of the fit. With "matched", and with "mcmc" by the footrule
-    or Kendall's distance, each chain continues from its last
-    draw, with a warmup of 10 sweeps and the same clusters: the result is that of a fit of all
-    clicks, within Monte Carlo error. If little is new and there is one cluster, "mcmc" keeps its
-    draws and weighs them by the exact probability of the new clicks, so it looks only at users who
-    are new or have changed. It does so while the draws are worth half of their number, unless
-    `n_draws` is given. "personal" starts from the old weights and keeps its blend until there are a
-    quarter more clicks than it was chosen from: the result is that of learning from all clicks with
-    this blend. Other fits have no chains to continue and are made again. A fit of rankings, or of
-    parts, keeps no data and is refused: fit all data again.
+    or Kendall's distance, each chain continues from its last draw, with a warmup of 10 sweeps and
+    the same clusters: the result is that of a fit of all clicks, within Monte Carlo error. If
+    little is new and there is one cluster, "mcmc" keeps its draws and weighs them by the exact
+    probability of the new clicks, so it looks only at users who are new or have changed. It does so
+    while the effective size is at least half the number of draws, unless `n_draws` is given.
+    "personal" starts from the old weights and keeps its blend until there are a quarter more clicks
+    than it was chosen from: the result is that of learning from all clicks with this blend. Other
+    fits have no chains to continue and are made again. A fit of rankings, or of parts, keeps no
+    data and is refused: fit all data again.
 
     Parameters
     ----------
@@ -145,16 +145,16 @@ def _learn_again(
     distance = given.pop("distance", posterior.distance)
     wanted = {"n_draws": None, "n_clusters": 1, "distance": distance}
     generator = as_rng(rng)
-    found = fit_personal(prefs, alpha, wanted, given, generator, executor, progress, old=posterior)
+    fitted = fit_personal(prefs, alpha, wanted, given, generator, executor, progress, old=posterior)
     if posterior.population is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # its verdict tells, as after a fit
             again = fit_again(posterior.population, prefs, rng=generator, executor=executor)
-        found = replace(found, population=as_posterior(again))
-    numbers = [each.settings["options"].get("n_chosen") for each in (posterior, found)]
+        fitted = replace(fitted, population=as_posterior(again))
+    numbers = [each.settings["options"].get("n_chosen") for each in (posterior, fitted)]
     is_kept = numbers[0] is not None and numbers[0] == numbers[1]
     updates = {"updates": posterior.settings.get("updates", 0) + 1} if is_kept else {}
-    return replace(found, settings=found.settings | made_by(rng, started) | updates)
+    return replace(fitted, settings=fitted.settings | made_by(rng, started) | updates)
 
 
 def can_go_on(posterior: Fit, prefs: Clicks) -> bool:
