@@ -56,3 +56,4 @@ def test_imports_are_those_of_the_package_and_layers_the_longest_chain():
 
 def test_private_attributes_are_counted_and_double_underscores_are_not():
     assert house.private_uses('x._y + x.z.__doc__\nmonkeypatch.setattr(x, "_w", 1)') == 2
+    assert house.private_uses("self._y + state._replace(x=1)") == 0

@@ -131,7 +131,7 @@ def test_five_alphas_between_the_smallest_and_the_largest_are_caught(
         columns = np.reshape(made, (5, -1)).T
         return lambda alpha: np.reshape([np.interp(alpha, grid, c) for c in columns], (4, 4))
 
-    monkeypatch.setattr(module, "_tables", tables)
+    monkeypatch.setattr(module, "tables_of", tables)
     stated, exact = stated_and_exact(distance, n_agree)
     assert largest_error(stated, exact) > 0.015
 

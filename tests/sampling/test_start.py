@@ -192,7 +192,7 @@ def test_a_split_mends_what_sweeps_cannot():
     wrong = np.where(labels == 0, 0, 2).astype(np.int32)
     wrong[first[::2]] = 1
     chain = start.begin(law, wrong, 3, 5.0, moves, rng)
-    before = start._run(chain, 5)
+    before = start.run_sweeps(chain, 5)
     mended = start.split_clusters(before, law, rng)
     assert mended.value > before.value + 50
     assert rand_index(mended.chain.state.labels.astype(np.int64), labels) > 0.7

@@ -180,7 +180,7 @@ def _of_consensus(
         some = np.linspace(0, len(draws) - 1, most).astype(np.int64)
         draws, alphas, weights = draws[some], alphas[some], weights[some]
     law = distances.get(posterior.settings.get("distance", "footrule"))
-    table_of = _tables(law, posterior.n_items, alphas, rng)
+    table_of = tables_of(law, posterior.n_items, alphas, rng)
     probabilities, noise = np.zeros(len(one)), np.zeros(len(one))
     shares = weights / weights.sum()
     for ranks, alpha, share in zip(draws - 1, alphas.tolist(), shares.tolist(), strict=True):
@@ -190,7 +190,7 @@ def _of_consensus(
     return probabilities, noise
 
 
-def _tables(
+def tables_of(
     law: Distance, n_items: int, alphas: Floats, rng: np.random.Generator
 ) -> Callable[[float], Floats]:
     """``table[place, other]`` by alpha: probability that the item at `place` is preferred."""

@@ -192,7 +192,7 @@ def start_clusters(
         else:
             labels = near_people(some, n_clusters, child)
         chain = begin(some, labels, n_clusters, first, on_the_way, child)
-        return _run(chain, RUN_SWEEPS)
+        return run_sweeps(chain, RUN_SWEEPS)
 
     runs = []
     for each in some.executor.map(run, list(enumerate(rng.spawn(n_runs)))):
@@ -202,7 +202,7 @@ def start_clusters(
 
     def improve(task: tuple[_Run, np.random.Generator]) -> _Run:
         finalist, child = task
-        return _run(split_clusters(finalist, some, child).chain, LAST_SWEEPS)
+        return run_sweeps(split_clusters(finalist, some, child).chain, LAST_SWEEPS)
 
     tasks = list(zip(runs, rng.spawn(len(runs)), strict=True))
     finalists = []
@@ -245,7 +245,7 @@ def start_by_popular_items(
     labels = law.nearest(Clusters(consensus, np.full(n_clusters, rate * n_items)), few.weights)
     first = FIRST_ALPHA if alpha is None else alpha
     chain = begin(law, labels, n_clusters, first, replace_moves(moves, law), rng)
-    return _run(chain, SETTLE_SWEEPS // 3).chain.state, comparison
+    return run_sweeps(chain, SETTLE_SWEEPS // 3).chain.state, comparison
 
 
 def settle(
@@ -254,7 +254,7 @@ def settle(
     """A run on some rows goes on with all rows."""
     labels = law.nearest(state.clusters, state.weights)
     first = new_state(law, state.clusters, state.weights, labels, moves)
-    run = _run(Chain(law, first, moves, rng), SETTLE_SWEEPS)
+    run = run_sweeps(Chain(law, first, moves, rng), SETTLE_SWEEPS)
     report()
     return run
 
@@ -325,7 +325,7 @@ def near_people(law: Law, n_clusters: int, rng: np.random.Generator) -> Labels:
     return given.nearest(clusters, np.full(n_clusters, 1 / n_clusters))
 
 
-def _run(chain: Chain, n_sweeps: int) -> _Run:
+def run_sweeps(chain: Chain, n_sweeps: int) -> _Run:
     """So many sweeps; the value is a mean over the last fifth."""
     values = []
     for sweep in range(n_sweeps):
@@ -356,7 +356,7 @@ def split_clusters(run: _Run, law: Law, rng: np.random.Generator) -> _Run:
         labels = split_labels(before.labels, left[0], smallest, law, rng)
         chain.go_to(before._replace(labels=labels))
         climb(chain, (left[0], smallest))
-        new = _run(chain, SPLIT_SWEEPS)
+        new = run_sweeps(chain, SPLIT_SWEEPS)
         if new.value > value:
             n_failures, tried, value = 0, set(), new.value
         else:

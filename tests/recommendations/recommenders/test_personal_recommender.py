@@ -528,7 +528,7 @@ def test_threads_never_see_tables_that_are_half_made():
 
 def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
     personal, begun, go_on = PersonalProbabilities(example()), threading.Event(), threading.Event()
-    ready, make_one = clicks_of([0, 1]), GridTables._make_one
+    ready, make_one = clicks_of([0, 1]), GridTables.make_one
     expected = ask(personal, ready)
 
     def slow(self, window, size):
@@ -536,7 +536,7 @@ def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
         assert go_on.wait(20)
         return make_one(self, window, size)
 
-    monkeypatch.setattr(GridTables, "_make_one", slow)
+    monkeypatch.setattr(GridTables, "make_one", slow)
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(ask, personal, clicks_of([2]))
         assert begun.wait(20)

@@ -34,9 +34,15 @@ def test_a_lost_connection_is_made_anew(postgres):
 
 def test_a_frozen_connection_is_cut_and_made_anew(postgres, monkeypatch):
     """While the process at its other end is still stopped."""
+    import psycopg
+
     monkeypatch.setattr(postgres_module, "CLIENT_SECONDS", 0.5)
     store = open_store(postgres)
-    pid = store._writer._connection.info.backend_pid
+    with psycopg.connect(postgres) as connection:  # the writer made the tables, the reader reads
+        others = "FROM pg_stat_activity WHERE pid != pg_backend_pid() AND datname = 'postgres'"
+        store.add([("bob", "tea")])
+        latest = connection.execute(f"SELECT pid {others} ORDER BY query_start DESC LIMIT 1")
+        (pid,) = latest.fetchone()
     os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(ServiceError) as error:

@@ -1,7 +1,9 @@
 """The store of SQLite: its file, its plans, a full disk."""
 
+import contextlib
 import re
 import shutil
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -10,16 +12,17 @@ import pytest
 from pseudomallows.web.app import make_app
 from pseudomallows.web.errors import ServiceError
 from pseudomallows.web.stores.open import open_store
-from pseudomallows.web.stores.sqlite import SqliteStore
+from pseudomallows.web.stores.sqlite import NAMES, SqliteStore
 from pseudomallows.web.stores.store import CLICKS_OF
 from webhelp import Client, make_model, move, pairs_in, run_sql
 
 
 def test_clicks_of_a_user_are_looked_up_not_searched_for(tmp_path):
     """Whatever the size of the uploads."""
-    store = open_store(str(tmp_path / "s.sqlite"))
-    text = f"EXPLAIN QUERY PLAN {CLICKS_OF}"
-    plan = store._read(lambda run: [row[3] for row in run(text, ("ann", "ann")).fetchall()])
+    path = tmp_path / "s.sqlite"
+    store, text = open_store(str(path)), CLICKS_OF.format(**NAMES).replace("%s", "?")
+    with contextlib.closing(sqlite3.connect(path)) as own:
+        plan = [row[3] for row in own.execute(f"EXPLAIN QUERY PLAN {text}", ("ann", "ann"))]
     assert any(re.match(r"SEARCH uploaded .*upload=\? AND user=\?", step) for step in plan), plan
     assert not any(re.match("SCAN (uploaded|clicks)", step) for step in plan), plan
     store.close()
@@ -42,13 +45,17 @@ def test_a_store_of_another_schema_is_refused_at_the_start(tmp_path, text, words
     assert Path(address).read_bytes()[100:] == before
 
 
-def test_a_file_that_goes_at_the_commit_leaves_it_open_what_was_stored(tmp_path):
+def test_a_file_that_goes_at_the_commit_leaves_it_open_what_was_stored(tmp_path, monkeypatch):
     path, away = tmp_path / "s.sqlite", tmp_path / "away"
+    opened, connect = [], sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *a, **k: opened.append(connect(*a, **k)) or opened[-1]
+    )
     store = SqliteStore(str(path))
-    store._writer.set_trace_callback(lambda text: text == "COMMIT" and move(path, away))
+    opened[0].set_trace_callback(lambda text: text == "COMMIT" and move(path, away))
     with pytest.raises(ServiceError, match="may or may not have been stored"):
         store.add([("ann", "tea")])
-    store._writer.set_trace_callback(None)
+    opened[0].set_trace_callback(None)
     with pytest.raises(ServiceError, match="nothing can be read"):
         store.clicks_of(["ann"])
     move(away, path)

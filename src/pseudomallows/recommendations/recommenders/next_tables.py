@@ -56,7 +56,7 @@ class GridTables:
         with self._lock:
             lines, probabilities, places, far = self._made.get(window) or self._nothing(window)
             missing = sorted({shared_size(n, self.n_items) for n in wanted if lines[n] < 0})
-            made = list(all_cores().map(lambda size: self._make_one(window, size), missing))
+            made = list(all_cores().map(lambda size: self.make_one(window, size), missing))
             lines = lines.copy()
             for number, size in enumerate(missing, len(probabilities)):
                 lines[sizes_like(size, self.n_items)] = number
@@ -85,5 +85,5 @@ class GridTables:
         near, far = np.empty((0, n_alphas, n_near)), np.empty((0, n_alphas, len(places)))
         return GridProbabilities(lines, near, places, far)
 
-    def _make_one(self, window: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def make_one(self, window: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
         return self.law.next_probabilities(window, size)
