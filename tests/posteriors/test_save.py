@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from pseudomallows.files.atomic import write_whole
 from pseudomallows.posteriors import check_saved
-from pseudomallows.posteriors.check_saved import ARRAYS
+from pseudomallows.posteriors.check_saved import POSTERIOR
 from pseudomallows.posteriors.names import METHODS
 from pseudomallows.sampling.methods import ALL_METHODS
 from pseudomallows.web.models.versions import Versions
@@ -38,7 +38,7 @@ def path(posterior, tmp_path):
 
 def test_a_saved_posterior_comes_back_whole(posterior, path):
     again = pm.load(path)
-    for name in ARRAYS:
+    for name in POSTERIOR:
         assert (getattr(again, name) == getattr(posterior, name)).all() or name == "log_posterior"
         assert getattr(again, name).dtype == getattr(posterior, name).dtype
     assert np.isnan(again.log_posterior).all()
@@ -310,7 +310,7 @@ FORGED = [
     (lambda h, m: h.update(settings={}), "has damaged settings: method is None"),
     (lambda h, m: h["settings"].pop("options"), "settings: there are no options"),
     (lambda h, m: h["settings"].update(method=["x"]), r"settings: method is \['x'\]"),
-    (lambda h, m: h["settings"].update(kind="magic"), "settings: kind is 'magic'"),
+    (lambda h, m: h["settings"].update(kind="magic"), "was fitted with kind='magic'"),
     (lambda h, m: h["settings"].update(is_full=1), "settings: is_full is 1"),
     (lambda h, m: h["settings"].update(method="personal"), "settings: method is 'personal'"),
     (

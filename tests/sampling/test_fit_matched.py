@@ -60,13 +60,8 @@ def assert_same(found, other):
 def test_chains_run_at_the_same_time(n_clusters, monkeypatch):
     """Two of them meet in a sweep; one after the other they would wait for ever."""
     wanted("matched", n_clusters)  # on one thread, where nobody waits
-    meeting, sweep = threading.Barrier(2, timeout=60), Chain.sweep
-
-    def meet_and_sweep(*args, **named):
-        meeting.wait()
-        sweep(*args, **named)
-
-    monkeypatch.setattr(Chain, "sweep", meet_and_sweep)
+    meeting, keep = threading.Barrier(2, timeout=60), run.Run.keep_draw
+    monkeypatch.setattr(run.Run, "keep_draw", lambda *args: (meeting.wait(), keep(*args)))
     assert_same(
         fit("matched", n_clusters, executor=pm.Threads(2)), wanted("matched", n_clusters)[0]
     )

@@ -31,14 +31,16 @@ from ..files.archive import START, Archive, WrongFileError, open_archive, write_
 from ..files.atomic import check_path, write_whole
 from ..preferences import KINDS, Preferences
 from .check_saved import (
-    ARRAYS,
+    ALPHAS,
+    CORRECTION,
+    PERSONAL,
+    POSTERIOR,
+    SPARSE,
     check_alphas,
     check_correction,
-    check_options,
     check_personal,
+    check_posterior,
     check_settings,
-    check_shapes,
-    check_values,
 )
 from .corrections import Correction
 from .personal_fit import Fit, PersonalFit, Undated, as_posterior
@@ -46,25 +48,12 @@ from .posterior import Posterior
 from .recency import Recency
 
 FORMAT, VERSION, HEADER = "pseudomallows posterior", 7, "header.json"
-ALPHAS = ("alphas", "alpha_shares")
-PERSONAL = ("item_weights", "popularity", "ties", *ALPHAS, "scores", "bias", "first")
-CORRECTION = ("coefficients", "marks", "knots", "values", "slopes", "largest")
-UNDATED = "personal_undated_"
-SPARSE = ("weight_starts", "weight_items", "weight_values", "left", "right")  # with many items
-DTYPES: dict[str, Any] = {  # all others are floats
-    "consensus": np.int32,
-    "latent": np.int32,
-    "best": np.int32,
-    "chain_memberships": np.float32,
-    "personal_ties": np.int64,
-    "personal_largest": np.int64,
-    "personal_undated_largest": np.int64,
+OWN, UNDATED = "personal_", "personal_undated_"  # beginnings of names
+DTYPES: dict[str, Any] = {
+    **{name: dtype for name, (dtype, _) in POSTERIOR.items()},
+    **{OWN + name: dtype for name, (dtype, _) in (PERSONAL | SPARSE | CORRECTION).items()},
+    **{UNDATED + name: dtype for name, (dtype, _) in (ALPHAS | CORRECTION).items()},
     "personal_population": np.uint8,
-    "personal_weight_starts": np.int64,
-    "personal_weight_items": np.int32,
-    "personal_weight_values": np.float32,
-    "personal_left": np.float32,
-    "personal_right": np.float32,
 }
 
 
@@ -80,7 +69,7 @@ def _write(fit: Fit, stream: IO[bytes]) -> None:
     if isinstance(fit, PersonalFit):
         arrays = _personal_arrays(fit)
     else:
-        arrays = {name: getattr(fit, name) for name in ARRAYS}
+        arrays = {name: getattr(fit, name) for name in POSTERIOR}
     if fit.data is not None:
         arrays |= fit.data.to_arrays()
     header = {
@@ -119,18 +108,17 @@ def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
         header = _read_header(archive)
         personal = [name for name in header["arrays"] if name.startswith("personal_")]
         is_personal = bool(personal) and not is_inner
-        names = personal if is_personal else list(ARRAYS)
+        names = personal if is_personal else list(POSTERIOR)
         names += [name for name in header["arrays"] if _type_in_data(name) is not None]
         arrays = {str(name): _read_array(archive, name, header) for name in names}
     items, users = (_names(header[what], what) for what in ("items", "users"))
     data, settings = _read_data(arrays, users, items), header["settings"]
-    check_settings(settings, is_personal, len(users))
     fields: dict[str, Any] = {"items": items, "users": users, "data": data, "settings": settings}
     if is_personal:
+        check_settings(settings, is_personal, len(users), 1)
         return PersonalFit(**_read_personal(arrays, fields), **fields)
-    check_shapes(header, arrays)
-    check_values(arrays)
-    check_options(settings["options"], arrays["consensus"].shape[2])
+    check_posterior(arrays, len(items), len(users))
+    check_settings(settings, is_personal, len(users), arrays["consensus"].shape[2])
     return Posterior(**(fields | arrays))
 
 
@@ -159,51 +147,28 @@ def _type_in_data(name: str) -> Any:
 
 def _personal_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
     """Arrays of a personal fit."""
-    arrays = {f"personal_{name}": getattr(fit, name) for name in PERSONAL}
+    arrays = {OWN + name: getattr(fit, name) for name in PERSONAL}
     if fit.is_sparse:
-        arrays |= _sparse_arrays(fit)
-    arrays |= _correction_arrays(fit.correction, "personal_")
+        weights = fit.item_weights
+        rows = (weights.indptr, weights.indices, weights.data, fit.left, fit.right)
+        for (name, (dtype, _)), part in zip(SPARSE.items(), rows, strict=True):
+            arrays[OWN + name] = part.astype(dtype)
+        arrays["personal_item_weights"] = np.empty((0, 0))
+    arrays |= _correction_arrays(fit.correction, OWN)
     if fit.undated is not None:
         arrays |= {f"{UNDATED}{name}": getattr(fit.undated, name) for name in ALPHAS}
         arrays |= _correction_arrays(fit.undated.correction, UNDATED)
     if fit.population is not None:  # its data are those of the fit
-        arrays["personal_population"] = _packed(replace(fit.population, data=None))
+        stream = io.BytesIO()
+        _write(replace(fit.population, data=None), stream)
+        arrays["personal_population"] = np.frombuffer(stream.getvalue(), dtype=np.uint8)
     return arrays
 
 
-def _correction_arrays(found: Correction | None, prefix: str) -> dict[str, NDArray[Any]]:
-    if found is None:
+def _correction_arrays(correction: Correction | None, prefix: str) -> dict[str, NDArray[Any]]:
+    if correction is None:
         return {}
-    return {f"{prefix}{name}": np.asarray(getattr(found, name)) for name in CORRECTION}
-
-
-def _packed(inner: Posterior) -> NDArray[np.uint8]:
-    stream = io.BytesIO()
-    _write(inner, stream)
-    return np.frombuffer(stream.getvalue(), dtype=np.uint8)
-
-
-def _sparse_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
-    """Sparse item weights, by rows, and factors; an empty array stands for the weights."""
-    weights = fit.item_weights
-    parts = (
-        weights.indptr.astype(np.int64),
-        weights.indices.astype(np.int32),
-        weights.data.astype(np.float32),
-        fit.left,
-        fit.right,
-    )
-    named = {f"personal_{name}": part for name, part in zip(SPARSE, parts, strict=True)}
-    return named | {"personal_item_weights": np.empty((0, 0))}
-
-
-def _read_sparse(parts: dict[str, NDArray[Any]], n_items: int) -> dict[str, Any]:
-    """The fields of sparse item weights."""
-    from scipy.sparse import csr_array
-
-    rows = (parts["weight_values"], parts["weight_items"], parts["weight_starts"])
-    weights = csr_array(rows, shape=(n_items, n_items))
-    return {"item_weights": weights, "left": parts["left"], "right": parts["right"]}
+    return {f"{prefix}{name}": np.asarray(getattr(correction, name)) for name in CORRECTION}
 
 
 def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> dict[str, Any]:
@@ -211,27 +176,30 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
     n_items, n_users = len(fields["items"]), len(fields["users"])
     if fields["data"] is None:
         raise WrongFileError("is damaged: its clicks are missing")
-    is_sparse = "personal_weight_starts" in arrays
-    names = (*PERSONAL, *(SPARSE if is_sparse else ()))
+    is_sparse, undated = "personal_weight_starts" in arrays, None
     try:
-        parts = {name: arrays[f"personal_{name}"] for name in names}
-        check_personal(parts, n_items, n_users)
-        correction, undated = _read_correction(arrays, "personal_"), None
+        parts = {name: arrays[OWN + name] for name in PERSONAL | (SPARSE if is_sparse else {})}
+        check_personal(parts, is_sparse, n_items, n_users)
+        correction = _read_correction(arrays, OWN)
         if f"{UNDATED}alphas" in arrays:
-            alphas, shares = (arrays[f"{UNDATED}{name}"] for name in ALPHAS)
-            check_alphas(alphas, shares)
-            undated = Undated(alphas, shares, _read_correction(arrays, UNDATED))
-    except (KeyError, TypeError, ValueError, IndexError):
+            alphas = {name: arrays[UNDATED + name] for name in ALPHAS}
+            check_alphas(alphas)
+            undated = Undated(**alphas, correction=_read_correction(arrays, UNDATED))
+    except KeyError:
         raise WrongFileError("is damaged: its personal scores do not fit together") from None
-    found: dict[str, Any] = {name: parts[name] for name in PERSONAL}
-    found |= _read_sparse(parts, n_items) if is_sparse else {}
+    own: dict[str, Any] = dict(parts)
+    if is_sparse:
+        from scipy.sparse import csr_array
+
+        rows = tuple(own.pop(f"weight_{name}") for name in ("values", "items", "starts"))
+        own["item_weights"] = csr_array(rows, shape=(n_items, n_items))
     if "personal_population" in arrays:
         inner = _read(io.BytesIO(arrays["personal_population"].tobytes()), is_inner=True)
         if (inner.n_items, inner.n_users, inner.n_clusters) != (n_items, n_users, 1):
             raise WrongFileError("is damaged: its consensus is of other users or items")
-        found["population"] = replace(as_posterior(inner), data=fields["data"])
+        own["population"] = replace(as_posterior(inner), data=fields["data"])
     recency = fields["settings"]["options"].get("recency")
-    return found | {
+    return own | {
         "correction": correction,
         "undated": undated,
         "distance": fields["settings"]["distance"],

@@ -276,7 +276,7 @@ class Run:
             chain.sweep(adapt=sweep < self._warmup)
             done, left = divmod(sweep + 1 - self._warmup, self._thin)
             if done > 0 and left == 0:
-                self._keep_draw(number, done - 1, chain)
+                self.keep_draw(number, done - 1, chain)
             self._report()
             if file is not None:
                 self._latest = self._to_save(number, sweep + 1, chain)
@@ -284,7 +284,7 @@ class Run:
         if self.alpha is None:
             self.arrays["unbounded"][number] = unbounded(chain)
 
-    def _keep_draw(self, number: int, draw: int, chain: Chain) -> None:
+    def keep_draw(self, number: int, draw: int, chain: Chain) -> None:
         state, arrays, place = chain.state, self.arrays, (number, draw)
         if self.n_clusters == 1:
             order, log_likelihood = np.zeros(1, dtype=np.int64), float(chain.exact[0])
