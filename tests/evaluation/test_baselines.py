@@ -23,7 +23,7 @@ def test_ease_is_the_regression_of_steck(monkeypatch):
     best = np.argsort(-scores, axis=1, kind="stable")[:, :3]
     seen = ~np.isfinite(np.take_along_axis(scores, best, axis=1))
     assert (found == np.where(seen, -1, best)).all()
-    monkeypatch.setattr(baselines, "MOST_ITEMS", 8)
+    monkeypatch.setattr(baselines, "DENSE_ITEMS", 8)
     assert baselines.ease(prefs, prefs, 3, np.random.default_rng(1)) is None
 
 

@@ -367,7 +367,7 @@ def test_with_many_items_the_best_by_each_part_are_judged(monkeypatch):
     prefs = mixed_tastes(300, 40)
     users, products = scorable(prefs)[:60], AllProducts(prefs, Threads(2))
     every = hide_and_score(pool_for(40), products, users, np.random.default_rng(5))
-    monkeypatch.setattr(module, "ALL_PLACES", 10)
+    monkeypatch.setattr(module, "CUBIC_ITEMS", 10)
     monkeypatch.setattr(module, "N_PLACES", 15)
     some = hide_and_score(pool_for(40), products, users, np.random.default_rng(5))
     assert np.diff(some[0].starts).max() < np.diff(every[0].starts).max()

@@ -100,7 +100,7 @@ def test_some_eigenvectors_of_a_large_matrix_span_the_same_space(monkeypatch):
     half = rng.normal(size=(60, 60)) * np.geomspace(1, 0.01, 60)
     matrix = half @ half.T
     dense = first_eigenvectors(matrix)
-    monkeypatch.setattr(module, "DENSE_EIGEN", 10)
+    monkeypatch.setattr(module, "CUBIC_ITEMS", 10)
     some = first_eigenvectors(matrix, first_eigenvectors(matrix))[:, :32]
     assert some.shape == dense.shape == (60, 32)
     for n_factors in (1, 8, 32):

@@ -6,6 +6,7 @@ CONTROL_GROUP = Path("/sys/fs/cgroup")  # of a container, if this is one
 DENSE_ITEMS = 4_000  # whose tables of items times items, 128 MB each, are made without asking. With
 # more items everything goes with the clicks and the draws; clusters of 8,000 items then began as
 # well (Rand index 0.99) as with limits of 3,000 and 20,000, in less time.
+CUBIC_ITEMS = DENSE_ITEMS // 8  # for what takes items^3 steps: 500^3 are as many as 11,000^2
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 

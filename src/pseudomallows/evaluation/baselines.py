@@ -13,7 +13,6 @@ from ..preferences import Clicks
 from ..preferences.splits import hide_random
 from ..rankings import orderings_of, rank_randomly
 
-MOST_ITEMS = DENSE_ITEMS  # whose products EASE inverts
 RIDGES = (0.1, 0.3, 1.0, 3.0)  # in units of the mean number of clicks of an item; threes around 1
 MOST_USERS, N_SPLITS = 5_000, 3  # by whom the ridge is chosen: hits of 15,000 clicks, +-0.4 points
 
@@ -41,7 +40,7 @@ def ease(seen: Clicks, shown: Clicks, k: int, rng: np.random.Generator) -> NDArr
 
     Its ridge is the one, of a few, that finds most of one hidden click of each user.
     """
-    if shown.n_items > MOST_ITEMS:
+    if shown.n_items > DENSE_ITEMS:
         return None
     ridge = _choose_ridge(shown, k, rng)
     weights = ease_weights(AllProducts(shown, Threads(1)).of(0.0), ridge)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..distances import Distance
 from ..engines.executors import Executor, Threads, is_alone
-from ..engines.memory import DENSE_ITEMS
+from ..engines.memory import CUBIC_ITEMS
 from ..kernels import labels as kernels
 from ..kernels.streams import Streams
 from ..preferences import Preferences
@@ -402,7 +402,7 @@ def _in_units(values: Floats, weights: Counts) -> tuple[Counts, Counts]:
 
 def principal_components(rows: Any, n_components: int) -> Floats:
     """Rows (an array, centred, or a sparse matrix) along their axes of largest spread."""
-    if rows.shape[1] > DENSE_ITEMS // 8 and hasattr(rows, "toarray"):  # dense axes take items^3
+    if rows.shape[1] > CUBIC_ITEMS and hasattr(rows, "toarray"):  # dense axes take items^3
         from scipy.sparse.linalg import svds
 
         n_axes = min(n_components, min(rows.shape) - 1)

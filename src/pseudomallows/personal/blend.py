@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import BLOCK, Executor, blocks
+from ..engines.memory import CUBIC_ITEMS, DENSE_ITEMS
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.items.leads import clear_clicks, fill_leads
 from ..kernels.items.top_items import fill_tops
 from ..kernels.items.weights import value_of_steps
 from ..posteriors.item_scores import ItemScores
-from ..posteriors.personal_fit import MAX_ITEMS
 from ..preferences import Clicks
 from ..preferences.splits import take_random
 from .next_clicks import MAX_SCORED, MIN_USERS, clicks_of_rows
@@ -26,8 +26,9 @@ from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 
 N_ROUNDS = 6  # of the greedy search, a change of one weight each; on retail 3 and 12 did as well
-SPLITS = ((400, 5, 2500), (MAX_ITEMS, 1, 5000), (math.inf, 1, 2500))  # items: splits, users
-ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are ranked
+# Up to how many items, how many inner splits, users of each.
+SPLITS = ((CUBIC_ITEMS, 5, 2500), (DENSE_ITEMS, 1, 5000), (math.inf, 1, 2500))
+N_PLACES = 100  # with more than `CUBIC_ITEMS`, so many of the best by each part are ranked
 MAX_CELLS = 1_000_000  # of a table of scores, 8 MB
 LEAST_SPREAD = 128  # users behind the spread of scores, with very many items
 MIN_SCORED, MIN_ITEMS = MIN_USERS, 10  # with fewer, hidden clicks cannot tell blends apart
@@ -371,7 +372,7 @@ def cases_of(
     """How far items are ahead of each user's target, in the units of the scores."""
     starts = np.zeros(len(target) + 1, dtype=np.int64)
     places = np.empty((len(target), 0), dtype=np.int64)
-    if tables.shape[2] > ALL_PLACES:
+    if tables.shape[2] > CUBIC_ITEMS:
         places = best_places(clicks, tables, target[:, None])
     n_filled = fill_leads(clicks, tables, target, places, starts[1:], room)
     return HiddenClicks(room[:, :n_filled].copy(), np.cumsum(starts))

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import BLOCK, Executor, at_hand, blocks
+from ..engines.memory import DENSE_ITEMS
 from ..laws.own_laws import OWN_LAWS
 from ..posteriors.corrections import Correction
 from ..posteriors.item_scores import ItemScores
-from ..posteriors.personal_fit import MAX_ITEMS, PersonalFit, PersonalModel, Undated
+from ..posteriors.personal_fit import PersonalFit, PersonalModel, Undated
 from ..posteriors.recency import Recency
 from ..preferences import Clicks
 from ..preferences.splits import Split, hide_clicks
@@ -90,7 +91,7 @@ class Learner:
 
     @property
     def _is_large(self) -> bool:
-        return self.prefs.n_items > MAX_ITEMS
+        return self.prefs.n_items > DENSE_ITEMS
 
     def _products_of(self, clicks: Clicks) -> Products:
         """From those of all clicks, if these are a part of them."""

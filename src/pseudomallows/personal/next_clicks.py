@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import blocks
-from ..posteriors.personal_fit import FIRST_WINDOWS, MAX_ITEMS, PersonalModel
+from ..engines.memory import DENSE_ITEMS
+from ..posteriors.personal_fit import FIRST_WINDOWS, PersonalModel
 from ..posteriors.recency import Recency, are_dates
 from ..preferences import Clicks, rows_of_users
 from ..preferences.splits import Split, hide_numbers, split_at, time_of_share
@@ -121,7 +122,7 @@ def clicks_of_rows(starts: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArra
 
 def most_users(most: int, n_items: int) -> int:
     """So many users, or fewer with many items: each then has more to tell."""
-    least = 500 if n_items <= MAX_ITEMS else 2000  # there only the first places are looked at
+    least = 500 if n_items <= DENSE_ITEMS else 2000  # there only the first places are looked at
     return min(most, max(2_000_000 // n_items, least))  # users x items, some seconds' work
 
 

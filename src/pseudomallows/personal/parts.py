@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.memory import DENSE_ITEMS
 from ..posteriors.item_scores import ItemScores
-from ..posteriors.personal_fit import MAX_ITEMS
 from .products import AllProducts, Products
 
 Floats = NDArray[np.float64]
@@ -114,7 +114,7 @@ CATALOGUE_POOL: Sequence[Part] = (  # for so many items that there is no table o
 
 def pool_for(n_items: int) -> list[Part]:
     """The parts that make sense for so many items: fewer factors than half of them."""
-    pool = POOL if n_items <= MAX_ITEMS else CATALOGUE_POOL
+    pool = POOL if n_items <= DENSE_ITEMS else CATALOGUE_POOL
     return [part for part in pool if not isinstance(part, Factors) or 2 * part.n_factors < n_items]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, at_hand, blocks, is_remote
+from ..engines.memory import CUBIC_ITEMS, DENSE_ITEMS
 from ..kernels.click_rows import ClickRows
 from ..kernels.items.item_products import (
     ClickLists,
@@ -28,14 +29,13 @@ from ..kernels.items.item_products import (
 from ..kernels.items.near import NearLaw, Rows, near_rows
 from ..kernels.items.weights import nonnegative_rows
 from ..posteriors.item_scores import ItemScores
-from ..posteriors.personal_fit import MAX_ITEMS, clicks_matrix
+from ..posteriors.personal_fit import clicks_matrix
 from ..preferences import Clicks
 from .click_shards import RemoteClicks, click_lists
 
 TOLERANCE = 1e-4  # of the weights of a regression in a blend; three times that with clicks hidden
 N_TARGETS = 32  # regressions in a task of a thread
 MAX_FACTORS = 32  # the most that a part of `pool_for` asks for
-DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some: of 800 they take twice
 N_TURNS = 12  # of a search for eigenvectors, a third from a start near; 6 and 24 did as well
 N_HEAD = 6144  # often clicked items, whose pairs have a table in any catalogue
 N_NEAR, N_LEAST_NEAR = 150, 20  # items that one is regressed on; at least, with few clicks
@@ -108,7 +108,7 @@ class Products(ABC):
 
 def make_products(clicks: Clicks, executor: Executor) -> Products:
     """The kind that suits so many items."""
-    return (AllProducts if clicks.n_items <= MAX_ITEMS else NearProducts)(clicks, executor)
+    return (AllProducts if clicks.n_items <= DENSE_ITEMS else NearProducts)(clicks, executor)
 
 
 def taken_from(whole: Clicks, shown: Clicks) -> Mask | None:
@@ -205,7 +205,7 @@ class AllProducts(Products):
 
     def invert(self, power: float, penalty: Floats) -> ItemScores:
         """Weights of any sign, by the inverse of the products with a penalty on each item."""
-        is_small = self.n_items <= DENSE_EIGEN
+        is_small = self.n_items <= CUBIC_ITEMS
         table = self.of(power) if is_small else self._single(power)
         inverse = inverse_of(table, penalty)
         weights = inverse / -np.diag(inverse)
@@ -213,7 +213,7 @@ class AllProducts(Products):
         return ItemScores(weights)
 
     def _make_vectors(self, key: tuple[float, float]) -> Floats:
-        is_small = self.n_items <= DENSE_EIGEN
+        is_small = self.n_items <= CUBIC_ITEMS
         table: NDArray[Any] = self.of(key[0]) if is_small else self._single(key[0])
         scales: NDArray[Any] = self.scales(*key).astype(table.dtype)
         scaled = scales[:, None] * table
@@ -259,7 +259,7 @@ def first_eigenvectors(matrix: NDArray[Any], start: Any = None) -> Floats:
     from scipy.linalg import eigh
 
     n_items = len(matrix)
-    if n_items <= DENSE_EIGEN:
+    if n_items <= CUBIC_ITEMS:
         first = max(n_items - MAX_FACTORS, 0)
         return np.asarray(eigh(matrix, subset_by_index=[first, n_items - 1])[1][:, ::-1])
     return subspace(lambda vectors: matrix @ vectors, n_items, start)

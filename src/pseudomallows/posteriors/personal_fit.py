@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.memory import DENSE_ITEMS
+from ..engines.memory import CUBIC_ITEMS
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.own_orders import add_up_to, weigh_alphas
 from ..kernels.items.top_items import add_weight_rows, fill_rankings, rank_clicks
@@ -32,8 +32,6 @@ from .item_scores import ItemScores, no_factors
 from .posterior import Posterior
 from .recency import Recency
 
-FOOTRULE_ITEMS = 500  # beyond, the law of each user is Kendall's, whose sums have closed forms
-MAX_ITEMS = DENSE_ITEMS
 FIRST_WINDOWS = (1, 3, 10)  # numbers of first clicks whose distribution is kept
 N_SHOWN = 5  # items in a notebook
 GOOD_CALIBRATION = 0.03  # three points are near enough
@@ -412,7 +410,7 @@ Fit = Posterior | PersonalFit  # what `fit` returns and `load` reads
 
 def own_law_for(n_items: int) -> str:
     """The distance of the users' law for so many items, unless another is asked for."""
-    return "footrule" if n_items <= FOOTRULE_ITEMS else "kendall"
+    return "footrule" if n_items <= CUBIC_ITEMS else "kendall"
 
 
 def as_posterior(fit: Fit) -> Posterior:

@@ -13,12 +13,13 @@ import numpy as np
 
 from .._version import __version__
 from ..engines.executors import Executor, check_executor, is_remote
+from ..engines.memory import DENSE_ITEMS
 from ..engines.progress import Bar, Progress, shown
 from ..files.atomic import check_target
 from ..files.parquet_parts import Parts
 from ..laws.shards import open_parts
 from ..posteriors.diagnose import LEAST_EFFECTIVE_SHARE, MatchedWarning, ModelWarning
-from ..posteriors.personal_fit import MAX_ITEMS, Fit, as_posterior, own_law_for
+from ..posteriors.personal_fit import Fit, as_posterior, own_law_for
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
 from ..rankings import as_rng, check_alpha, check_name
@@ -166,7 +167,7 @@ def _usual_distance(prefs: Preferences, method: str) -> str:
     """Kendall's where its closed forms matter: for votes, and for orders of each user's own with so
     many items that there are no tables of their pairs. Else the footrule."""
     is_own = method == "personal" or (method == "auto" and prefs.kind == "clicks")
-    is_large = is_own and prefs.n_items > MAX_ITEMS
+    is_large = is_own and prefs.n_items > DENSE_ITEMS
     return "kendall" if prefs.is_vote or is_large else "footrule"
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .. import distances
 from ..engines.executors import Executor, Threads
+from ..engines.memory import DENSE_ITEMS
 from ..files.later import read_later
 from ..laws.law import check_informative
 from ..laws.own_laws import OWN_LAWS
@@ -18,7 +19,7 @@ from ..personal.click_shards import RemoteClicks
 from ..personal.learner import Learner
 from ..personal.next_clicks import split_inside, usual_calibration
 from ..posteriors.names import CALIBRATIONS
-from ..posteriors.personal_fit import MAX_ITEMS, PersonalFit
+from ..posteriors.personal_fit import PersonalFit
 from ..preferences import Clicks, Preferences
 from ..preferences.more_clicks import check_held_out
 from ..rankings import check_number
@@ -125,9 +126,9 @@ def _check_call(prefs: Preferences, wanted: dict[str, Any]) -> Clicks:
 
 
 def _check_size(n_items: int, distance: str) -> None:
-    if n_items > MAX_ITEMS and distance == "footrule":
+    if n_items > DENSE_ITEMS and distance == "footrule":
         raise ValueError(
-            f"with more than {MAX_ITEMS:,} items method='personal' needs distance='kendall', its "
+            f"with more than {DENSE_ITEMS:,} items method='personal' needs distance='kendall', its "
             f"default there, since the footrule's tables would grow with items x items; got "
             f"'footrule' and {n_items:,} items: leave distance out"
         )
@@ -135,9 +136,9 @@ def _check_size(n_items: int, distance: str) -> None:
 
 def _open_parts(clicks: ShardedClicks, method: Personal) -> RemoteClicks:
     """The clicks of parts, which stay with the workers; refuse what needs all of them here."""
-    if clicks.n_items > MAX_ITEMS:
+    if clicks.n_items > DENSE_ITEMS:
         raise ValueError(
-            f"method='personal' learns from parts with at most {MAX_ITEMS:,} items, got "
+            f"method='personal' learns from parts with at most {DENSE_ITEMS:,} items, got "
             f"{clicks.n_items:,}: read them into memory with pm.read(folder)"
         )
     if method.held_out is not None:
