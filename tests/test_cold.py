@@ -5,7 +5,6 @@ import functools
 import itertools
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -171,26 +170,6 @@ def test_a_generator_is_found():
 # Commands after each other
 
 
-PSEUDO = ("fit", CLICKS, "--method", "pseudo", "--alpha", "4", *SHORT, "--out", "made.pm")
-RECOMMEND = ("recommend", "pseudo.pm", "--k", "2", "--quiet")
-
-
-@pytest.mark.parametrize(
-    "pair",
-    [(PSEUDO, RECOMMEND), (RECOMMEND, PSEUDO)],
-    ids=["to", "fro"],
-)
-@pytest.mark.slow
-def test_two_commands_on_an_empty_cache(pair, folder, tmp_path):
-    """Each compiles kernels that call those the other has left behind."""
-    first, second = pair
-    run(folder, tmp_path, first)
-    before = cached(tmp_path)
-    run(folder, tmp_path, second)
-    new = cached(tmp_path) - before
-    assert any(calls()[kernel] & before for kernel in new), "the two share no kernel"
-
-
 @functools.cache
 def calls():
     """calls[kernel]: the kernels that it calls itself; names as file.function."""
@@ -216,45 +195,30 @@ def test_the_names_of_kernels_are_unique():
     assert len(set(names)) == len(names)
 
 
-def situations(first, second):
-    """What the second command has to compile, and what it finds of it: (caller, callee)."""
-    new = second - first
-    return {(caller, callee) for caller in new for callee in calls()[caller] & first}
-
-
-def pairs_to_run(kernels):
-    """Ordered pairs of commands such that whatever any pair would bring about comes up in one."""
-    found = {
-        pair: situations(kernels[pair[0]], kernels[pair[1]])
-        for pair in itertools.permutations(kernels, 2)
-    }
-    left, chosen = set().union(*found.values()), []
-    while left:
-        best = max(found, key=lambda pair: len(found[pair] & left))
-        chosen.append(best)
-        left -= found[best]
-    return chosen
-
-
-def test_pairs_are_chosen_so_that_every_situation_comes_up():
-    caller, callee = next((one, min(those)) for one, those in calls().items() if those)
-    kernels = {"a": {callee}, "b": {caller, callee}, "c": {callee}, "d": set()}
-    assert pairs_to_run(kernels) in ([("a", "b")], [("c", "b")])
-
-
 @pytest.mark.slow
-def test_every_command_on_an_empty_cache_and_after_others(folder, tmp_path):
-    """Each alone first; then, on a copy of what one has left behind, another one."""
+def test_every_command_on_what_others_have_left_behind(folder, tmp_path):
+    """On an empty cache, one after the other, and on another one backwards: kernels are compiled
+    that call those which an earlier command has left behind."""
     for name in MODELS:
         make_model(folder, name)
-    kernels = {}
-    for number, (name, words) in enumerate(COMMANDS.items()):
-        run(folder, tmp_path / str(number), words)
-        kernels[name] = cached(tmp_path / str(number))
-    assert set().union(*kernels.values()) >= {"groups.draw_users", "groups.sum_first_probabilities"}
-    places = {name: tmp_path / str(number) for number, name in enumerate(COMMANDS)}
-    chosen = pairs_to_run(kernels)
-    for number, (first, second) in enumerate(chosen):
-        copied = shutil.copytree(places[first], tmp_path / f"copy {number}")
-        run(folder, copied, COMMANDS[second])
-    print(f"{len(kernels)} commands, {len(chosen)} pairs")
+    found = set()
+    for number, order in enumerate((list(COMMANDS), list(COMMANDS)[::-1])):
+        cache, before = tmp_path / str(number), set()
+        for name in order:
+            run(folder, cache, COMMANDS[name])
+            after = cached(cache)
+            found |= situations(before, after)
+            before = after
+        assert before >= {"groups.draw_users", "groups.sum_first_probabilities"}
+    assert found, "no command compiled a kernel that calls one of another command"
+
+
+def situations(before, after):
+    """What a command has to compile, and what it finds of it: (caller, callee)."""
+    return {(caller, callee) for caller in after - before for callee in calls()[caller] & before}
+
+
+def test_a_kernel_meets_only_what_was_there_before():
+    caller, callee = next((one, min(those)) for one, those in calls().items() if those)
+    assert situations({callee}, {caller, callee}) == {(caller, callee)}
+    assert situations(set(), {caller, callee}) == situations({caller, callee}, {caller}) == set()

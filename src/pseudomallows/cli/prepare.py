@@ -156,4 +156,6 @@ def _wait_for(name: str) -> str:
     """What went wrong with a part, if anything did."""
     process = start_part(name)
     said = process.communicate()[1].strip()
-    return said.splitlines()[-1] if process.returncode and said else ""
+    if process.returncode == 0:
+        return ""
+    return said.splitlines()[-1] if said else f"it ended with code {process.returncode}"
