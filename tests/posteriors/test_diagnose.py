@@ -141,8 +141,12 @@ def test_chains_go_on_by_as_much_as_they_need():
     once = drawn(40)
     draws, alpha = np.repeat(once.consensus, 5, axis=1), np.repeat(once.alpha, 5, axis=1)
     slow = replace(once, consensus=draws, alpha=alpha, weights=np.full((4, 200), 1 / 800))
-    found = [thinning_needed(slow, thinning) for thinning in (1, 4, 8, 16)]
-    assert found in ([2, 2, 2, 1], [4, 4, 2, 1])  # the limit is 16
+    assert 50 < check_size(slow).value < 100  # so four times are needed
+    assert [thinning_needed(slow, thinning) for thinning in (1, 4, 16)] == [4, 4, 1]
+    assert thinning_needed(slow, 8) == 1  # twice, up to the limit of 16, would be too few
+    stuck = replace(slow, consensus=np.repeat(once.consensus[:, :4], 50, axis=1))
+    stuck = replace(stuck, alpha=np.repeat(once.alpha[:, :4], 50, axis=1))
+    assert [thinning_needed(stuck, thinning) for thinning in (1, 2)] == [2, 1]  # 16 are too few
     apart = drawn(100, shift=150, alpha_shift=9)
     assert [thinning_needed(apart, thinning) for thinning in (1, 2)] == [2, 1]
 

@@ -2,36 +2,46 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import pseudomallows as pm
-from exact_posteriors import EXAMPLES, PRIOR, Exact, Example, moves_of, state_of
+from exact_posteriors import EXAMPLES, LOGS, PRIOR, Exact, Example, moves_of, state_of
 from pseudomallows.laws.law import Clusters
 from pseudomallows.sampling.chain import new_state
-from pseudomallows.sampling.temper import TemperedChain, log_evidence, powers
+from pseudomallows.sampling.temper import Ladder, TemperedChain, log_evidence, make_ladder
 
 BETAS = np.array([1.0, 0.6, 0.25, 0.0])
+ALPHA = float(np.exp(LOGS[280]))  # of the replicas: 2.7
 FIVE = [[1, 2, 3, 4, 5], [2, 1, 3, 5, 4], [1, 3, 2, 4, 5], [5, 1, 2, 4, 3]]
 TOPS = [[1, 2, 0, 0, 0], [0, 1, 1, 0, 0], [2, 0, 1, 0, 0], [1, 2, 3, 4, 5]]
 
 
+class AtOneAlpha(Exact):
+    """The posterior given the alpha of the replicas."""
+
+    def _list(self):
+        self.prior = np.where(LOGS[280] == LOGS, self.prior, 0.0)
+        super()._list()
+
+
 def ends(name, n_starts, betas_of_exchanges=None, seed=2):
-    """Each replica begins in its own posterior; where is it after one sweep?"""
+    """The chain and each replica begin in their own posteriors; where are they after one sweep?"""
     example, rng = EXAMPLES[name], np.random.default_rng(seed)
     law, moves = example.law(), moves_of(example)
-    posteriors = [Exact(example, beta=beta) for beta in BETAS]
+    posteriors = [Exact(example), *(AtOneAlpha(example, beta=beta) for beta in BETAS)]
     starts = [
         [state_of(law, start, moves) for start in each.starts(n_starts, rng)] for each in posteriors
     ]
-    chain = TemperedChain(law, starts[0][0], moves, rng, BETAS)
+    law.anchor(starts[0][0].clusters, None)
+    chain = TemperedChain(law, starts[0][0], moves, rng, Ladder(BETAS, ALPHA))
     if betas_of_exchanges is not None:
         chain.betas = betas_of_exchanges
-    found = []
+    everyone, found = [chain, *chain.replicas], []
     for states in zip(*starts, strict=True):
-        for replica, state in zip(chain.replicas, states, strict=True):
-            replica.go_to(state)
+        chain.go_to(states[0])
+        for replica, state in zip(chain.replicas, states[1:], strict=True):
+            replica.go_to(state._replace(alpha=np.array([ALPHA])))
         chain.sweep(adapt=False)
-        found.append([replica.state for replica in chain.replicas])
+        found.append([each.state for each in everyone])
     return [
         exact.p_values(
             {
@@ -49,37 +59,40 @@ def test_every_replica_keeps_its_own_posterior(name):
 
 
 def test_wrong_exchanges_are_caught():
-    found = ends("full by footrule", 600, np.array([1.0, 0.95, 0.9, 0.85]))
+    found = ends("full by footrule", 600, [1.0, 0.95, 0.9, 0.85])
     assert min(found) < 1e-6
 
 
-def chain_of(example, rng, betas=None):
+def ladder_of(example, law=None):
+    law = example.law() if law is None else law
+    return make_ladder(law, None, moves_of(example), None, np.random.default_rng(1))
+
+
+def chain_of(example, rng, ladder=None):
     law, moves = example.law(), moves_of(example, n_moves=30)
     first = np.arange(1, example.n_items + 1, dtype=np.int32)[None]
     state = new_state(law, Clusters(first, np.ones(1)), np.ones(1), None, moves)
     law.anchor(state.clusters, None)
-    betas = powers(law, moves, rng) if betas is None else betas
-    return TemperedChain(law, state, moves, rng, betas)
+    return TemperedChain(law, state, moves, rng, ladder_of(example) if ladder is None else ladder)
 
 
-def test_replicas_exchange_states_and_keep_their_own_steps():
+def test_replicas_exchange_consensuses_and_keep_their_alpha():
     chain = chain_of(EXAMPLES["full by kendall"], np.random.default_rng(1))
-    for _ in range(20):
-        chain.sweep(adapt=True)
-    steps = [replica.state.log_steps[0] for replica in chain.replicas]
-    places = []
-    for _ in range(50):
-        chain.sweep(adapt=False)
-        places.append([replica.state.alpha[0] for replica in chain.replicas])
-    assert [replica.state.log_steps[0] for replica in chain.replicas] == steps
-    assert len(set(steps[:-1])) == len(steps) - 1
-    assert np.shape(chain.log_likelihoods) == (50, len(steps))
+    n_replicas, orders = len(chain.replicas), []
+    for sweep in range(70):
+        chain.sweep(adapt=sweep < 20)
+        orders.append([replica.state.consensus[0].tolist() for replica in chain.replicas])
+    assert {float(each.state.alpha[0]) for each in chain.replicas} == {
+        ladder_of(EXAMPLES["full by kendall"]).alpha
+    }
+    assert chain.state.alpha[0] != chain.replicas[0].state.alpha[0]
+    assert np.shape(chain.trace) == (50, 3 + n_replicas)
+    assert len({tuple(each[0]) for each in orders}) > 1
 
 
 def test_powers_fall_until_the_likelihood_hardly_matters():
     example = EXAMPLES["full by footrule"]
-    few = powers(example.law(), moves_of(example), np.random.default_rng(1))
-    many = powers(example.law(weights=[100] * 4), moves_of(example), np.random.default_rng(1))
+    few, many = (ladder_of(example, law).betas for law in (None, example.law(weights=[100] * 4)))
     assert (np.diff(few) < 0).all()
     assert few[0] == many[0] == 1
     assert few[-1] == many[-1] == 0
@@ -101,20 +114,20 @@ def test_powers_fall_until_the_likelihood_hardly_matters():
     ids=lambda example: f"{example.n_items} items by {example.distance}",
 )
 def test_the_evidence_is_that_of_enumeration(example):
-    values, betas = [], powers(example.law(), moves_of(example), np.random.default_rng(1))
+    ladder, traces = ladder_of(example), []
     for rng in np.random.default_rng(3).spawn(5):
-        chain = chain_of(example, rng, betas)
-        for sweep in range(120):
+        chain = chain_of(example, rng, ladder)
+        for sweep in range(220):
             chain.sweep(adapt=sweep < 20)
-        values.append(np.array(chain.log_likelihoods))
-    value, error = log_evidence(betas, values)
-    away = (value - Exact(example).evidence()) / error
-    assert 2 * stats.t(len(values) - 1).sf(abs(away)) > 1e-3
-    assert error < 0.15
+        traces.append(np.array(chain.trace))
+    value, error = log_evidence(ladder.betas, traces, PRIOR)
+    assert abs(value - Exact(example).evidence()) < 3.5 * error
+    assert error < 0.1
 
 
-def test_the_evidence_of_one_chain_has_no_error():
-    assert log_evidence(np.array([1.0, 0.0]), [np.array([[0.0, -1.0], [0.0, -1.0]])]) == (-1.0, 0.0)
+def test_the_evidence_at_one_alpha_is_a_ratio_of_two_sums():
+    trace = np.array([[1.0, -1.0, -1.0, -1.0, -1.0]] * 30)
+    assert log_evidence(np.array([1.0, 0.0]), [trace], None) == pytest.approx((-1.0, 0.0))
 
 
 def test_a_fit_states_the_evidence():

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from .posterior import Posterior
 
 GOOD_SIZE = 200.0  # effective draws: a probability of 1/2 is then known to 0.035
+MODES_SIZE = 2000.0  # the same of modes, whose probability many numbers share: to 0.011
 LEAST_SIZE = 50.0  # enough for the order: the error of a mean rank is a seventh of its spread
 GOOD_RHAT, POOR_RHAT = 1.05, 1.2  # between the old rule of 1.1 and the 1.01 of Vehtari et al. 2021
 FAILURE_RATE = 0.001  # of good chains, by their largest R-hat
 WORST = 0.01  # of the effective sizes of all items
-MOST_THINNING = 16  # chains go on until their draws are that much further apart
+MOST_THINNING, MOST_OF_MODES = 16, 4  # how much further apart draws get; tempered: they are many
 GOOD_SPLIT, POOR_SPLIT = 0.15, 0.5  # of the model check: people who do not share one order
 LEAST_Z = 3.5  # below it, sampling variation explains what splits people
 LARGEST_P_VALUE = 0.01  # below it votes contradict equal gaps for sure
@@ -214,19 +215,20 @@ def thinning_needed(posterior: Posterior, thinning: int) -> int:
     """How many times further apart the draws of chains should be: 1 if they are good, or at the
     limit.
 
-    `thinning` is how much further apart they are already than at first. Chains that disagree get a
-    second chance only: further apart on separate modes, they stay as they are. Draws that are
-    independent already get no better.
+    `thinning` is how much further apart they are already than at first. Chains that disagree, or
+    would have too few draws at the limit too, get a second chance only: on separate modes they stay
+    as they are. Draws that are independent already get no better.
     """
     mixing, size = check_mixing(posterior), check_size(posterior)
     assert mixing is not None
     is_best = size.answer == "yes" or size.value >= posterior.weights.size / 2
-    if (mixing.answer == "yes" and is_best) or thinning >= MOST_THINNING:
+    most = MOST_OF_MODES if posterior.settings.get("tempered") else MOST_THINNING
+    if (mixing.answer == "yes" and is_best) or thinning >= most:
         return 1
-    if mixing.answer == "no":
+    if mixing.answer == "no" or size.value * most / thinning < size.limit:
         return 2 if thinning == 1 else 1
     wanted = max(2.0, size.limit / max(size.value, 1.0))
-    return int(min(2 ** np.ceil(np.log2(wanted)), MOST_THINNING // thinning))
+    return int(min(2 ** np.ceil(np.log2(wanted)), most // thinning))
 
 
 def is_apart(posterior: Posterior) -> bool:
@@ -285,7 +287,8 @@ def check_size(posterior: Posterior) -> Check:
     has_chains, went_on = _has_chains(posterior), "thinning" in posterior.settings
     # a number of draws that was asked for is no reason to warn, if they are good for their number
     is_as_asked = not went_on and size >= n_draws / 4
-    if size >= GOOD_SIZE:
+    limit = _size_limit(posterior)
+    if size >= limit:
         answer, words = "yes", "There are enough draws: use the order and its intervals."
     elif size >= LEAST_SIZE:
         answer, words = "with care", "There are enough draws for the order, but few for its "
@@ -296,17 +299,17 @@ def check_size(posterior: Posterior) -> Check:
     if answer == "yes":
         advice = ""
     elif is_as_asked:
-        need = int(np.ceil(GOOD_SIZE / max(size, 1.0) * posterior.weights.shape[1]))
+        need = int(np.ceil(limit / max(size, 1.0) * posterior.weights.shape[1]))
         advice = f"Raise n_draws to {need} or more, or leave it out."
     elif not has_chains:
         words = "A few draws carry nearly all the weight. " + words
-    figures = ("effective number of draws", size, GOOD_SIZE, answer, words, advice)
+    figures = ("effective number of draws", size, limit, answer, words, advice)
     check = Check(*figures, is_least=True, form=",.0f")
     if is_as_asked:
         return check
     if has_chains:
         return check.warned_of(ConvergenceWarning, **_figures(posterior))
-    told = {"effective_size": size, "n_draws": n_draws, "size_limit": GOOD_SIZE}
+    told = {"effective_size": size, "n_draws": n_draws, "size_limit": limit}
     return check.warned_of(EffectiveSizeWarning, **told)
 
 
@@ -534,6 +537,11 @@ def _rhat_limit(posterior: Posterior) -> float:
     return rhat_limit(posterior.n_clusters * (n_items + 1), len(posterior.consensus))
 
 
+def _size_limit(posterior: Posterior) -> float:
+    """The effective size that intervals need."""
+    return MODES_SIZE if posterior.settings.get("tempered") else GOOD_SIZE
+
+
 def effective_size(posterior: Posterior) -> float:
     """The effective number of draws: of the worst alpha and of the worst item; of more than 100
     items, over all clusters, of all but the worst in a hundred, whose estimates are low by
@@ -553,7 +561,7 @@ def _figures(posterior: Posterior) -> dict[str, Any]:
         "effective_size": effective_size(posterior),
         "stuck": posterior.settings.get("stuck", []),
         "rhat_limit": _rhat_limit(posterior),
-        "size_limit": GOOD_SIZE,
+        "size_limit": _size_limit(posterior),
     }
 
 

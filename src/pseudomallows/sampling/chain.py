@@ -117,6 +117,11 @@ class Chain:
         self.state = state
         self._forget()
 
+    def jump(self, consensus: Ranking, value: float) -> None:
+        """Go on from another consensus of this log likelihood, with one cluster, whose tally does
+        not change."""
+        self.state, self._exact = self.state._replace(consensus=consensus), np.array([value])
+
     @property
     def tallies(self) -> list[ClusterTally]:
         """What each cluster knows of its users."""
@@ -173,6 +178,7 @@ class Chain:
         state, tallies, n_clusters = self.state, self.tallies, self.state.n_clusters
         is_alone = n_clusters == 1 and self.beta == 1.0
         n_steps = N_ALPHA_STEPS if is_alone else N_ALPHA_STEPS // 2
+        n_steps = 0 if self.moves.prior is None else n_steps
         noise = self.rng.standard_normal((n_clusters, n_steps))
         uniforms = self.rng.random((n_clusters, n_steps + 1))
         exact, values = (self.exact, self._values) if self.corrects else (None, None)

@@ -17,8 +17,13 @@ class AlphaPrior(NamedTuple):
     rate: float
 
     def log_density(self, alpha: float) -> float:
-        """Log density of an alpha above 0, up to a constant."""
+        """Log density of an alpha above 0, up to `log_constant`."""
         return (self.shape - 1) * math.log(alpha) - self.rate * alpha
+
+    @property
+    def log_constant(self) -> float:
+        """What makes the density integrate to 1."""
+        return self.shape * math.log(self.rate) - math.lgamma(self.shape)
 
     def draw(self, rng: np.random.Generator) -> float:
         """An alpha."""

@@ -19,11 +19,11 @@ from ..rankings import MAX_ALPHA
 from .chain import Chain, Moves, State, fresh_steps, new_state
 from .checkpoint import Checkpoint
 from .start import Comparison, best_place, n_steps, start_clusters, start_one, unbounded
-from .temper import TemperedChain, log_evidence, powers
+from .temper import Ladder, TemperedChain, log_evidence, make_ladder
 
 KEEP_EVERY = 5  # draws for one whose exact memberships are kept, which take as long as several
 N_CHECKS = 3  # draws of each chain on which the additive law is compared with the exact one
-TEMPERED_THIN = 5  # sweeps of tempered chains for one of others: modes exchange now and then
+TEMPERED_DRAWS = 5  # times as many: chains cross between modes every few sweeps
 ROOM = 2**26  # bytes, 64 MB, of a chain that may run beside others: some of them fit anywhere
 
 
@@ -67,34 +67,39 @@ class Run:
         self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
         self.kept_users = self.last_rows[kept_rows]
         self.rng, self._progress = rng, progress
-        shape = (lengths.n_chains, lengths.n_draws)
+        self._make_arrays()
+        self._warmup, self._thin = lengths.warmup, lengths.thin
+        *self._rngs, self._shared = rng.spawn(lengths.n_chains + 1)
+        self._start: State | None = None
+        self.comparison: Comparison | None = None
+        self._reference: NDArray[np.float32] | None = None
+        self.ladder: Ladder | None = None
+        if temperatures is not None:
+            self._temper(temperatures)
+        self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
+        self._chains: list[Chain | None] = [None] * lengths.n_chains
+        self._latest: dict[str, Any] | None = None  # after the last sweep, for a checkpoint
+        self._lock = threading.Lock()  # of what chains side by side have in common
+        self._has_others, self._is_well = False, True  # are there any, and shall they go on?
+        self.thinning = 1  # how much further apart the draws are than was planned
+
+    def _make_arrays(self) -> None:
+        """Room for all that the chains leave."""
+        law, alpha, n_clusters = self.law, self.alpha, self.n_clusters
+        shape = (self.lengths.n_chains, self.lengths.n_draws)
         n_values = len(law.errors.first_values()) if hasattr(law, "errors") else 0
         self.arrays: dict[str, NDArray[Any]] = {
             "consensus": np.empty((*shape, n_clusters, law.n_items), dtype=np.int32),
             "alpha": np.full((*shape, n_clusters), np.nan if alpha is None else alpha),
             "shares": np.ones((*shape, n_clusters)),
             "log_posterior": np.full(shape, np.nan),
-            "latent": np.zeros((*shape, len(kept_rows), law.n_items), dtype=np.int32),
+            "latent": np.zeros((*shape, len(self.kept_users), law.n_items), dtype=np.int32),
             "memberships": np.zeros((shape[0], law.n_rows, n_clusters), dtype=np.float32),
             "errors": np.zeros((*shape, n_values)),
             "unbounded": np.zeros((shape[0], n_clusters), dtype=np.bool_),
             "differences": np.full((shape[0], N_CHECKS), np.nan),
             "evidence": np.zeros((shape[0], n_clusters, *law.evidence_shape)),  # sums over draws
         }
-        self._warmup, self._thin = lengths.warmup, lengths.thin
-        *self._rngs, self._shared = rng.spawn(shape[0] + 1)
-        self._start: State | None = None
-        self.comparison: Comparison | None = None
-        self._reference: NDArray[np.float32] | None = None
-        self.betas = np.ones(1)
-        if temperatures is not None:
-            self._temper(temperatures)
-        self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
-        self._chains: list[Chain | None] = [None] * shape[0]
-        self._latest: dict[str, Any] | None = None  # after the last sweep, for a checkpoint
-        self._lock = threading.Lock()  # of what chains side by side have in common
-        self._has_others, self._is_well = False, True  # are there any, and shall they go on?
-        self.thinning = 1  # how much further apart the draws are than was planned
 
     @property
     def how_latent(self) -> str:
@@ -106,7 +111,7 @@ class Run:
         """Can the chains have replicas, and have none yet?"""
         is_simple = self.n_clusters == 1 and not self.law.has_latent and self.law.n_moves is None
         is_votes = hasattr(self.law, "has_free_gaps") and self.law.has_free_gaps
-        return is_simple and not is_votes and len(self.betas) == 1 and not self._last_states
+        return is_simple and not is_votes and self.ladder is None and not self._last_states
 
     # Running
 
@@ -141,15 +146,15 @@ class Run:
         """All draws anew, by chains with replicas on flatter posteriors."""
         self._n_before += self.lengths.n_chains * self._n_sweeps
         self._temper(None)
-        self._warmup, self._thin = self.lengths.warmup, TEMPERED_THIN * self._thin
+        self.lengths.n_draws *= TEMPERED_DRAWS
+        self._make_arrays()
+        self._warmup = self.lengths.warmup
         states = [self._chain_of(number).state for number in range(self.lengths.n_chains)]
         self._again(lambda number: self._new_chain(states[number], self._rngs[number].spawn(1)[0]))
 
     def _temper(self, number: int | None) -> None:
-        betas = powers(self.law, self.moves, self._shared.spawn(1)[0])
-        if number is not None:
-            betas = np.append(np.geomspace(1.0, betas[-2], max(number - 1, 1)), 0.0)
-        self.betas = betas
+        rng = self._shared.spawn(1)[0]
+        self.ladder = make_ladder(self.law, self.alpha, self.moves, number, rng)
 
     def _again(self, begin: Callable[[int], Chain]) -> None:
         if self._is_together:
@@ -260,8 +265,8 @@ class Run:
         return self._new_chain(state, rng)
 
     def _new_chain(self, state: State, rng: np.random.Generator) -> Chain:
-        if len(self.betas) > 1:
-            return TemperedChain(self.law, state, self.moves, rng, self.betas)
+        if self.ladder is not None:
+            return TemperedChain(self.law, state, self.moves, rng, self.ladder)
         return Chain(self.law, state, self.moves, rng)
 
     # One chain
@@ -420,12 +425,12 @@ class Run:
         if self.comparison is not None:
             known = {k: v for k, v in self.comparison._asdict().items() if v is not None}
             checks["starts"] = known
-        if len(self.betas) > 1:
+        if self.ladder is not None:
             chains: list[Any] = list(self._chains)
-            values = [np.array(chain.log_likelihoods[-self._n_kept :]) for chain in chains]
-            value, error = log_evidence(self.betas, values)
+            traces = [np.array(chain.trace[-self._n_kept :]) for chain in chains]
+            value, error = log_evidence(self.ladder.betas, traces, self.moves.prior)
             checks["tempered"] = {
-                "powers": self.betas.tolist(),
+                "powers": self.ladder.betas.tolist(),
                 "log_evidence": value,
                 "log_evidence_error": error,
             }

@@ -14,7 +14,7 @@ from ..preferences import Preferences
 from .chain import Moves
 from .options import Case, Method, Plan, above_0, count, one_of, option
 from .priors import FLAT, AlphaPrior, default_prior
-from .run import Lengths, Run
+from .run import TEMPERED_DRAWS, Lengths, Run
 
 LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
 N_MOVES = 10  # in a sweep, for each item
@@ -182,10 +182,11 @@ class Sampler(Method):
     def default_draws(self, case: Case) -> int:
         """Draws are nearly independent where proposals are as many as the law finds best; of a huge
         catalogue only as many as have room."""
+        factor = 1 if self.temperatures is None else TEMPERED_DRAWS
         if not self.is_matched(case):
-            return 200
+            return 200 * factor
         of_one = 4 * case.n_items * case.n_clusters * self.n_chains
-        return min(100, max(LEAST_DRAWS, ROOM // of_one))
+        return factor * min(100, max(LEAST_DRAWS, ROOM // of_one))
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values."""
