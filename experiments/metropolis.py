@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 
 import pseudomallows as pm
 from pseudomallows.distances import FOOTRULE
-from pseudomallows.distances.tallies import RankTally
+from pseudomallows.distances.tallies import Proposals, RankTally
 from pseudomallows.kernels.click_rows import ClickRows, clicks_of
 from pseudomallows.kernels.moves import accepts
 from pseudomallows.kernels.streams import CHAIN, Streams, below, start_stream, start_user
-from pseudomallows.laws.block_laws import click_rankings
+from pseudomallows.laws.click_laws import click_rankings
 from pseudomallows.rankings import rank_randomly
 
 
@@ -45,7 +45,7 @@ class MetropolisChain:
         stream = np.empty(1, dtype=np.uint64)
         start_stream(self._seed, self.n_steps, CHAIN, stream)
         tally = RankTally(FOOTRULE, counts)
-        tally.move(stream, self._rate, 1, self.consensus, "leap_and_shift", self._leap)
+        tally.move(stream, self._rate, Proposals(1, "leap_and_shift", self._leap), self.consensus)
 
 
 @njit(cache=True, nogil=True)

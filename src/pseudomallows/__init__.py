@@ -23,7 +23,7 @@ from .engines.executors import Threads
 from .evaluation.check import check
 from .evaluation.evaluate import evaluate
 from .files.read import read
-from .laws.likelihood import click_log_likelihood, log_likelihood
+from .laws.registry import click_log_likelihood, log_likelihood
 from .paper.pseudo import PseudoMallows
 from .paper.search import marginal_divergence
 from .paper.visit_orders import draw_v_ranking, v_rankings

@@ -18,6 +18,7 @@ from law_cases import (
     labels_of,
     one_cluster,
 )
+from pseudomallows.distances.tallies import Proposals
 from pseudomallows.kernels.streams import start_stream
 from pseudomallows.laws.law import UNITS, Clusters, exact_sum, exact_sums
 from pseudomallows.laws.registry import make_law
@@ -264,7 +265,7 @@ def ends_of_moves(case, times=1.0, beta=0.3, n_starts=8000):
     stream = np.empty(1, dtype=np.uint64)
     for number, consensus in enumerate(ends):
         start_stream(7, number, 0, stream)
-        tally.move(stream, times * right, 2 * case.n_items, consensus, beta=beta)
+        tally.move(stream, times * right, Proposals(2 * case.n_items), consensus, beta)
     cells = {}  # by the ranks of two items
     for ranks, probability in exact.items():
         cells[ranks[:2]] = cells.get(ranks[:2], 0.0) + probability

@@ -14,7 +14,7 @@ from pseudomallows.kernels.footrule.own_orders import GridProbabilities
 from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
 from pseudomallows.kernels.kendall import click_sums as kernels
 from pseudomallows.laws import own_laws
-from pseudomallows.laws.clicks_kendall import far_places, log_binomials
+from pseudomallows.laws.click_laws import far_places, log_binomials
 from pseudomallows.laws.own_laws import OWN_LAWS, OwnKendallLaw
 
 pytestmark = pytest.mark.kernel

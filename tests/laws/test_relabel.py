@@ -11,7 +11,7 @@ import naive
 import pseudomallows as pm
 from helpers import IS_COMPILED
 from law_cases import ADDITIVE, EXACT, WITH_CLUSTERS, clusters_of, labels_of, relabel
-from pseudomallows.laws import block_laws, clicks_kendall, full
+from pseudomallows.laws import click_laws, full
 from pseudomallows.laws.registry import make_law
 
 pytestmark = pytest.mark.kernel
@@ -110,7 +110,7 @@ def test_corrected_labels_forget_where_they_were_in_some_passes(case):
 
 
 def cut_in(size):
-    def cut_rows(n_rows):
+    def cut_rows(n_rows, scale=1):
         return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
     return cut_rows
@@ -149,9 +149,8 @@ def test_cuts_into_blocks_and_threads_change_no_bit(case, monkeypatch):
     wanted = passes(case, pm.Threads(1))
     assert wanted.pop("n_blocks") == 1
     for size, n_threads in ((7, 1), (7, 2), (100, 2)):
-        for room in (block_laws, clicks_kendall):
+        for room in (click_laws, full):
             monkeypatch.setattr(room, "cut_rows", cut_in(size))
-        monkeypatch.setattr(full, "ROWS_AT_ONCE", size)
         # uncompiled, streams warn in other threads that integers wrap around
         found = passes(case, pm.Threads(n_threads if IS_COMPILED else 1))
         assert found.pop("n_blocks") > 1

@@ -6,11 +6,10 @@ import pytest
 import pseudomallows as pm
 from law_cases import relabel
 from pseudomallows.files.parquet_parts import Parts
-from pseudomallows.laws.block_laws import ClickBlocks
-from pseudomallows.laws.clicks_kendall import KendallClicks
+from pseudomallows.laws.click_laws import ClickBlocks, KendallClicks
 from pseudomallows.laws.law import Clusters
 from pseudomallows.laws.registry import make_law
-from pseudomallows.laws.shards import RemoteLaw, join_rows, open_parts, send_clicks
+from pseudomallows.laws.shards import ShardedClicks, join_rows, open_parts, send_clicks
 
 CLUSTERS = Clusters(
     np.array([[3, 1, 6, 2, 5, 4], [1, 2, 3, 4, 5, 6]], dtype=np.int32), np.array([2.0, 4.5])
@@ -50,9 +49,9 @@ def both(request):
 
 def test_clicks_on_workers_are_sharded(both):
     here, there = both
-    assert not isinstance(here, RemoteLaw)
-    assert isinstance(there, RemoteLaw)
-    assert isinstance(there, type(here))
+    assert not isinstance(here.informative, ShardedClicks)
+    assert isinstance(there.informative, ShardedClicks)
+    assert type(there) is type(here)
     assert len(there.blocks) == 6  # two for each worker
 
 

@@ -18,7 +18,6 @@ class Cayley(OneStays):
     compare = kernels.cayley_distances
 
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
-        """`log_partition` and `expected`."""
         log_sum, distance = kernels.cayley_partition(n_items, alpha / n_items)
         return log_sum, distance
 
@@ -32,7 +31,6 @@ class Cayley(OneStays):
         return others / (1 + others)
 
     def tally(self, n_items: int) -> ListTally:
-        """A tally of no users."""
         return ListTally.empty(lists.CAYLEY, n_items)
 
 

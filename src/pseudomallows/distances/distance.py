@@ -91,7 +91,6 @@ class PriceDistance(Distance):
         return np.asarray(counts @ self.prices(len(counts)))
 
     def tally(self, n_items: int) -> RankTally:
-        """A tally of no users."""
         return RankTally(self, np.zeros((n_items, n_items), dtype=np.int64))
 
 
@@ -103,7 +102,6 @@ class OneStays(Distance):
         """The probability that an item leaves its rank."""
 
     def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
-        """``probabilities[item, rank - 1]`` of a Mallows draw around 1, 2, ...."""
         moved = self.move_probability(n_items, alpha)
         table = np.full((n_items, n_items), moved / max(n_items - 1, 1))
         np.fill_diagonal(table, 1 - moved)

@@ -20,17 +20,14 @@ class Footrule(PriceDistance):
     compare = footrule_distances
 
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
-        """`log_partition` and `expected`."""
         log_sum, distance = kernels.partition_and_distance(n_items, alpha / n_items)
         return log_sum, distance
 
     def fill_draws(self, seed: int, alpha: float, draws: NDArray[np.int32]) -> None:
-        """Exact."""
         n_items = draws.shape[1]
         draw_mallows(seed, n_items, alpha / n_items, draws)
 
     def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
-        """``probabilities[item, rank - 1]`` of a Mallows draw around 1, 2, ...."""
         probabilities = np.empty((n_items, n_items))
         kernels.rank_probabilities(n_items, alpha / n_items, probabilities)
         return probabilities
@@ -42,7 +39,6 @@ class Footrule(PriceDistance):
         return means
 
     def prices(self, n_items: int) -> Counts:
-        """``prices[rank - 1, other - 1]``: what an item adds to the distance."""
         ranks = np.arange(n_items)
         return np.abs(ranks[:, None] - ranks)
 

@@ -16,7 +16,6 @@ class Hamming(OneStays, PriceDistance):
     compare = kernels.hamming_distances
 
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
-        """`log_partition` and `expected`."""
         log_sum, law = _law(n_items, alpha)
         return log_sum, float(law @ np.arange(n_items + 1))
 
@@ -25,11 +24,9 @@ class Hamming(OneStays, PriceDistance):
         kernels.draw_hamming(seed, _law(draws.shape[1], alpha)[1], draws)
 
     def move_probability(self, n_items: int, alpha: float) -> float:
-        """The probability that an item leaves its rank."""
         return self.expected(n_items, alpha) / n_items
 
     def prices(self, n_items: int) -> Counts:
-        """``prices[rank - 1, other - 1]``: what an item adds to the distance."""
         return 1 - np.eye(n_items, dtype=np.int64)
 
     def costs(self, counts: Counts) -> Counts:

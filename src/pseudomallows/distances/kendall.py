@@ -15,7 +15,6 @@ class Kendall(Distance):
     compare = kernels.kendall_distances
 
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
-        """`log_partition` and `expected`."""
         log_sum, distance = kernels.kendall_partition(n_items, alpha / n_items)
         return log_sum, distance
 
@@ -39,7 +38,6 @@ class Kendall(Distance):
         return means
 
     def tally(self, n_items: int) -> WinsTally:
-        """A tally of no users."""
         return WinsTally(np.zeros((n_items, n_items), dtype=np.int64))
 
 

@@ -80,7 +80,6 @@ class Spearman(PriceDistance):
         return symmetric_shares(self.draw(n_items, alpha, 10_000, seed=0))
 
     def prices(self, n_items: int) -> Counts:
-        """``prices[rank - 1, other - 1]``: what an item adds to the distance."""
         ranks = np.arange(n_items)
         return np.asarray((ranks[:, None] - ranks) ** 2)
 

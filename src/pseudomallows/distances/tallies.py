@@ -8,7 +8,7 @@ or worker. `RankTally` serves every distance that is a sum over items of a price
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,18 @@ if TYPE_CHECKING:
 MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT, "insert": INSERT}
 Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
+Stream = NDArray[np.uint64]  # one number, which a kernel carries along
 MOST_SUBSET_ITEMS = 15  # whose best order by pairs is sought through all sets of them: 32,768
 MOST_LISTED_ITEMS = 7  # whose best order by a list is sought through all orders: 5,040
 MADE_OF_COUNTS = ("costs", "margins", "votes", "likeliest")  # what users who are added make stale
+
+
+class Proposals(NamedTuple):
+    """How many, of which kind (None: the usual one of the distance), how far a leap goes."""
+
+    number: int
+    kind: str | None = None
+    leap: int = 1
 
 
 class Tally(ABC):
@@ -48,10 +57,6 @@ class Tally(ABC):
     @abstractmethod
     def n_items(self) -> int:
         """Number of items."""
-
-    @abstractmethod
-    def __add__(self, other: Self) -> Self:
-        """The users of both."""
 
     @abstractmethod
     def add(self, rankings: Ranking, weights: Counts) -> None:
@@ -85,17 +90,8 @@ class Tally(ABC):
         """That consensus, or a good one."""
 
     @abstractmethod
-    def move(
-        self,
-        stream: NDArray[np.uint64],
-        scale: float,
-        n_moves: int,
-        consensus: Ranking,
-        move: str | None = None,
-        leap: int = 1,
-    ) -> None:
-        """Move a consensus in place by Metropolis proposals, the usual ones of the distance or
-        these; `scale` is alpha / n_items."""
+    def move(self, stream: Stream, rate: float, moves: Proposals, consensus: Ranking) -> None:
+        """Move a consensus in place by Metropolis proposals; `rate` is alpha / n_items."""
 
 
 class TableTally(Tally):
@@ -106,7 +102,6 @@ class TableTally(Tally):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return len(self.counts)
 
     @abstractmethod
@@ -122,33 +117,19 @@ class TableTally(Tally):
         return type(self)(counts)
 
     def add(self, rankings: Ranking, weights: Counts) -> None:
-        """Add rankings, each as often as its weight says."""
         self.recount(rankings, np.zeros_like(weights), weights, self.counts)
         for name in MADE_OF_COUNTS:
             self.__dict__.pop(name, None)
 
     def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
-        """The tally of the same rankings with other weights."""
         counts = self.counts.copy()
         self.recount(rankings, before, after, counts)
         return self.like(counts)
 
-    def __add__(self, other: Self) -> Self:
-        """The users of both."""
-        return self.like(self.counts + other.counts)
-
-    def move(
-        self,
-        stream: NDArray[np.uint64],
-        scale: float,
-        n_moves: int,
-        consensus: Ranking,
-        move: str | None = None,
-        leap: int = 1,
-    ) -> None:
-        """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items."""
+    def move(self, stream: Stream, rate: float, moves: Proposals, consensus: Ranking) -> None:
         kernel, table = self.mover()
-        kernel(stream, table, scale, MOVES[move or "swap"], leap, n_moves, consensus)
+        code = MOVES[moves.kind or "swap"]
+        kernel(stream, table, rate, code, moves.leap, moves.number, consensus)
 
 
 class RankTally(TableTally):
@@ -161,7 +142,6 @@ class RankTally(TableTally):
         self._prices = prices
 
     def like(self, counts: Counts) -> Self:
-        """A tally by the same prices."""
         return type(self)(self._prices, counts)
 
     @functools.cached_property
@@ -170,15 +150,12 @@ class RankTally(TableTally):
         return self._prices.costs(self.counts)
 
     def rank_sums(self) -> Counts:
-        """Sum over the users of each item's rank less 1."""
         return np.asarray(self.counts @ np.arange(self.n_items))
 
     def recount(self, rankings: Ranking, before: Counts, after: Counts, counts: Counts) -> None:
-        """Bring `counts` from the weights `before` to those `after`."""
         recount_ranks(rankings, before, after, counts)
 
     def distance(self, consensus: Ranking) -> int:
-        """Distance between all users and a consensus."""
         return int(total_cost(self.costs, consensus))
 
     def best(self) -> Ranking:
@@ -187,7 +164,6 @@ class RankTally(TableTally):
 
     @property
     def evidence(self) -> Counts:
-        """The costs."""
         return self.costs
 
     def best_of(self, evidence: NDArray[Any]) -> Ranking:
@@ -222,19 +198,15 @@ class WinsTally(TableTally):
 
     @property
     def is_proved(self) -> bool:  # type: ignore[override]
-        """Is `best` sure to have the smallest distance? Up to 15 items."""
         return self.n_items <= MOST_SUBSET_ITEMS
 
     def rank_sums(self) -> Counts:
-        """Sum over the users of each item's rank less 1, if their rankings are full."""
         return np.asarray(self.counts.sum(axis=0))
 
     def recount(self, rankings: Ranking, before: Counts, after: Counts, counts: Counts) -> None:
-        """Bring `counts` from the weights `before` to those `after`."""
         recount_wins(rankings, self.unit * before, self.unit * after, counts)
 
     def distance(self, consensus: Ranking) -> int:
-        """Distance between all users and a consensus."""
         return int(wins_distance(self.counts, orderings_of(consensus)))
 
     def best(self) -> Ranking:
@@ -253,7 +225,6 @@ class WinsTally(TableTally):
 
     @property
     def evidence(self) -> Counts:
-        """The counts."""
         return self.counts
 
     def best_of(self, evidence: NDArray[Any]) -> Ranking:
@@ -290,12 +261,10 @@ class ListTally(Tally):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return int(self.rankings.shape[1])
 
     @property
     def is_proved(self) -> bool:  # type: ignore[override]
-        """Is `best` sure to have the smallest distance? Up to 7 items."""
         return self.n_items <= MOST_LISTED_ITEMS
 
     @property
@@ -303,26 +272,19 @@ class ListTally(Tally):
         return RankingList(self._kind, self.rankings, self.counts)
 
     def rank_sums(self) -> Counts:
-        """Sum over the users of each item's rank less 1: the items in the order of mean ranks."""
         return np.asarray(self.counts @ (self.rankings.astype(np.int64) - 1))
 
     def add(self, rankings: Ranking, weights: Counts) -> None:
         """Add full rankings, each as often as its weight says; others are skipped."""
-        new = type(self).of(self._kind, rankings, weights)
-        both = self + new if len(self.counts) else new
-        self.rankings, self.counts = both.rankings, both.counts
+        all_rankings = np.concatenate([self.rankings, rankings])
+        all_weights = np.concatenate([self.counts, weights])
+        found = type(self).of(self._kind, all_rankings, all_weights)
+        self.rankings, self.counts = found.rankings, found.counts
 
     def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
-        """The tally of the same full rankings with other weights; see `Tally`."""
         return type(self).of(self._kind, rankings, after)
 
-    def __add__(self, other: "ListTally") -> Self:
-        """The users of both."""
-        rankings = np.concatenate([self.rankings, other.rankings])
-        return type(self).of(self._kind, rankings, np.concatenate([self.counts, other.counts]))
-
     def distance(self, consensus: Ranking) -> int:
-        """Distance between all users and a consensus."""
         scratch = np.empty(self.n_items, dtype=np.int64)
         return int(list_distance(self._users, orderings_of(consensus), scratch))
 
@@ -355,28 +317,18 @@ class ListTally(Tally):
         """That of these users."""
         return self.best()
 
-    def move(
-        self,
-        stream: NDArray[np.uint64],
-        scale: float,
-        n_moves: int,
-        consensus: Ranking,
-        move: str | None = None,
-        leap: int = 1,
-    ) -> None:
-        """Move a consensus in place; `scale` is alpha / n_items.
-
-        The usual moves are exchanges for Cayley's distance, and for Ulam's "insert": an item is
-        taken out, and put where its exact probabilities say. Others look at whole rankings.
-        """
-        where = (stream, self.rankings, self.counts, scale, n_moves, consensus)
-        if self._kind == ULAM and move in (None, "insert"):
+    def move(self, stream: Stream, rate: float, moves: Proposals, consensus: Ranking) -> None:
+        """The usual moves are exchanges for Cayley's distance, and for Ulam's "insert": an item is
+        taken out, and put where its exact probabilities say. Others look at whole rankings."""
+        number, kind, leap = moves
+        where = (stream, self.rankings, self.counts, rate, number, consensus)
+        if self._kind == ULAM and kind in (None, "insert"):
             move_by_insertions(*where)
-        elif self._kind != ULAM and move in (None, "swap"):
+        elif self._kind != ULAM and kind in (None, "swap"):
             move_by_cycles(*where)
         else:
-            assert move is not None
-            move_by_list(stream, self._users, scale, MOVES[move], leap, n_moves, consensus)
+            assert kind is not None
+            move_by_list(stream, self._users, rate, MOVES[kind], leap, number, consensus)
 
 
 def _multipliers(n_items: int) -> Counts:

@@ -53,7 +53,6 @@ class Ulam(Distance):
         return symmetric_shares(draws)
 
     def tally(self, n_items: int) -> ListTally:
-        """A tally of no users; to 60 items."""
         _check_size(n_items)
         return ListTally.empty(lists.ULAM, n_items)
 

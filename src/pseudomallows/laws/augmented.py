@@ -6,6 +6,7 @@ items; both are accepted by Metropolis' rule. Given the latent rankings the cons
 so two items are also exchanged in the consensus and in the latent rankings together.
 """
 
+import functools
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -32,7 +33,6 @@ from .error_rates import Errors, NoErrors
 from .full import FullLaw, in_order_of
 from .law import (
     Clusters,
-    ClusterTally,
     Counts,
     Floats,
     Labels,
@@ -144,32 +144,24 @@ class AugmentedLaw(Law):
             ranks[row] += (self.n_items - 1) / 2 * lost / (compared + 1)
         return ranks
 
-    @property
+    @functools.cached_property
     def mean_ranks(self) -> Floats:
-        """Mean rank of each item."""
         return np.asarray(self.filled_ranks().mean(axis=0))
 
     def features(self, n_features: int) -> Floats:
-        """Principal components of the ranks."""
         filled = self.filled_ranks()
         return principal_components(filled - filled.mean(axis=0), n_features)
 
     def select(self, rows: Counts) -> Self:
-        """The law of some rows."""
         each = self.prefs.one_row_each()[0]
         chosen = each.take(np.flatnonzero(each.is_informative)[rows])
         return type(self)(chosen, self.executor, self.distance, self.errors)
 
     def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
-        """Latent rankings to begin with."""
         first = np.argsort(np.argsort(order, kind="stable")).astype(np.int32)[None] + 1
         return self.first_latent(Clusters(first, np.ones(1)), None)[rows]
 
     def tables(self, clusters: Clusters) -> Any:
-        """Not without the latent rankings: see `given`."""
-        raise NotImplementedError
-
-    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> ClusterTally:
         """Not without the latent rankings: see `given`."""
         raise NotImplementedError
 

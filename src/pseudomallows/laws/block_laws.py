@@ -1,5 +1,5 @@
 """Users who say of some items that they share some ranks, no more: rankings with gaps, top-k lists,
-ties, clicks.
+ties; and, in `click_laws`, clicks.
 
 The probability of a user's blocks is a permanent: a sum over all rankings that agree with them,
 exact in time items^2 (METHOD 4, `kernels.footrule.matching`). Nearly the same, and additive over
@@ -20,28 +20,24 @@ import functools
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import distances
 from ..distances import Distance, PriceDistance
-from ..distances.tallies import MOVES, best_assignment
+from ..distances.tallies import MOVES, Proposals, Stream, best_assignment
 from ..engines.executors import Executor
 from ..kernels import block_counts as kernels
 from ..kernels.block_sums import draw_hamming_latent, hamming_log_likelihoods
-from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.costs import count_ranks
-from ..kernels.footrule.click_likelihood import own_log_likelihoods
 from ..kernels.footrule.latent_blocks import draw_latent, log_likelihoods
-from ..kernels.footrule.latent_clicks import draw_click_users
-from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ..kernels.moves import move_consensus
 from ..kernels.streams import Streams
-from ..preferences import Clicks, Rankings
+from ..preferences import Rankings
 from ..preferences.ties import block_sizes
-from .full import in_order_of
+from .full import RankedLaw
 from .law import (
     Clusters,
     ClusterTally,
@@ -52,9 +48,6 @@ from .law import (
     Law,
     Ranking,
     UserRows,
-    check_informative,
-    cut_rows,
-    principal_components,
 )
 
 STEP = 0.1  # of log alpha between two tables: between six of them a user errs by 4e-6 at most
@@ -80,7 +73,6 @@ class BlockTally(ClusterTally):
         self._costs: dict[float, Floats] = {}
 
     def curve(self, consensus: Ranking) -> Curve:
-        """The additive log likelihood under a consensus, as a function of alpha."""
         law, values, consensus = self.law, dict[int, float](), consensus.copy()
 
         def at(grid: int) -> float:
@@ -100,27 +92,17 @@ class BlockTally(ClusterTally):
         return self._costs[alpha]
 
     def move(
-        self,
-        stream: NDArray[np.uint64],
-        alpha: float,
-        n_moves: int,
-        consensus: Ranking,
-        *,
-        beta: float = 1.0,
-        move: str | None = None,
-        leap: int = 1,
+        self, stream: Stream, alpha: float, moves: Proposals, consensus: Ranking, beta: float = 1.0
     ) -> None:
-        """Swaps on the costs."""
-        move_consensus(
-            stream, self.costs(alpha), beta, MOVES[move or "swap"], leap, n_moves, consensus
-        )
+        code = MOVES[moves.kind or "swap"]
+        costs = self.costs(alpha)
+        move_consensus(stream, costs, beta, code, moves.leap, moves.number, consensus)
 
     def best(self, alpha: float) -> Ranking:
         """The likeliest consensus by the additive law, by linear assignment."""
         return best_assignment(self.costs(alpha))
 
     def evidence(self, alpha: float) -> Floats:
-        """The costs."""
         return self.costs(alpha)
 
 
@@ -233,15 +215,12 @@ class BlockLaw(Law):
 
     @property
     def evidence_shape(self) -> tuple[int, ...]:
-        """That of the costs."""
         return self.n_items, self.n_items
 
     def best_of(self, evidence: Floats, draws: Ranking) -> Ranking:
-        """By linear assignment."""
         return best_assignment(evidence)
 
     def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> BlockTally:
-        """The tally of the users of a cluster."""
         return BlockTally(self, counts, n_users, cluster)
 
 
@@ -272,9 +251,6 @@ def block_logs(sums: Floats, others: Floats, sizes: Counts) -> Floats:
     return np.asarray(np.log(np.maximum(sums / m, NEVER)) + log_rest + constants)
 
 
-# Rankings
-
-
 class BlockRows(UserRows):
     """Some rows of rankings; ``blocks[row, item]`` is the number of the item's block."""
 
@@ -290,13 +266,11 @@ class BlockRows(UserRows):
         self.weights, self.numbers = weights, numbers
 
     def log_likelihoods(self, tables: BlockTables) -> Floats:
-        """``logs[row, cluster]`` by the additive law."""
         logs = np.tile(tables.offset, (self.n_rows, 1))
         kernels.add_block_logs(self.item_blocks, tables.log_weights, logs)
         return logs
 
     def exact(self, tables: Clusters, rows: Counts, labels: Labels) -> Floats:
-        """Exact log likelihood of some rows, each in the cluster of its label."""
         values = np.empty(len(rows))
         for label in np.unique(labels).tolist():
             mine = labels == label
@@ -311,6 +285,15 @@ class BlockRows(UserRows):
         counts = np.zeros(shape, dtype=np.int64)
         kernels.count_blocks(self.item_blocks, labels, self.weights, counts)
         return counts
+
+    def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
+        latent, rate = self.rankings.copy(), alpha / len(consensus)
+        if self.distance == "hamming":
+            draw_hamming_latent(streams, self.rankings, consensus, rate, latent)
+        else:
+            counts = np.zeros((len(consensus), len(consensus)), dtype=np.int64)
+            draw_latent(streams, self.rankings, consensus, rate, counts, latent)
+        return latent
 
     def count_latent(
         self, consensus: Ranking, alpha: float, seed: int, number: int, weights: Counts
@@ -335,57 +318,38 @@ class BlockRows(UserRows):
         return counts
 
 
-class RankedBlocks(BlockLaw):
+class RankedBlocks(RankedLaw, BlockLaw):
     """Rankings with gaps, top-k lists and ties; full rows among them are exact."""
 
     def __init__(
         self, prefs: Rankings, executor: Executor | None = None, distance: Distance | None = None
     ):
-        check_informative(prefs.is_informative)
-        distance = distances.FOOTRULE if distance is None else distance
-        self.everyone, self.informative = prefs, prefs.take(prefs.is_informative)
-        rankings, weights = self.informative.rankings, self.informative.weights
-        numbers = np.cumsum(weights) - weights
-        is_full = self.informative.is_row_full
-        self._masks, item_blocks = number_blocks(rankings, is_full)
-        self._n_full = prefs.n_items if is_full.any() else 0
-        cut = cut_rows(len(weights))
-        blocks = [
-            BlockRows(rankings[c], item_blocks[c], weights[c], numbers[c], distance.name)
-            for c in cut
-        ]
-        super().__init__(prefs.n_items, distance, blocks, [weights[c] for c in cut], executor)
+        super().__init__(prefs, executor, distances.FOOTRULE if distance is None else distance)
+
+    @functools.cached_property
+    def _numbered(self) -> tuple[NDArray[np.bool_], Ranking]:
+        return number_blocks(self.informative.rankings, self.informative.is_row_full)
+
+    def make_rows(self, rows: slice, weights: Counts, numbers: Counts) -> BlockRows:
+        rankings, (_, blocks) = self.rankings[rows], self._numbered
+        return BlockRows(rankings, blocks[rows], weights, numbers, self.distance.name)
+
+    def rows_of(self, users: Counts) -> BlockRows:
+        some = self.everyone.take(users)
+        return BlockRows(some.rankings, some.rankings, some.weights, users, self.distance.name)
 
     @property
     def count_shape(self) -> tuple[int, ...]:
-        """Blocks, items."""
-        return self._masks.shape
-
-    @property
-    def mean_ranks(self) -> Floats:
-        """Mean rank of each item."""
-        return self.informative.mean_ranks()
-
-    def features(self, n_features: int) -> Floats:
-        """Principal components of the ranks, unknown ones as the mean of what they may be."""
-        filled = self.informative.filled_ranks()
-        return principal_components(filled - filled.mean(axis=0), n_features)
-
-    def select(self, rows: Counts) -> Self:
-        """The law of some rows."""
-        return type(self)(self.informative.take(rows), self.executor, self.distance)
-
-    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
-        """What some rows say, completed by `order`."""
-        return in_order_of(self.informative.rankings[rows], order)
+        return self._numbered[0].shape
 
     def make_table(self, alpha: float) -> Floats:
         """First the ranks of rows that are full, which are exact; then the blocks of the others."""
-        n_items, distance = self.n_items, self.distance
+        n_items, distance, masks = self.n_items, self.distance, self._numbered[0]
+        n_full = n_items if self.informative.is_row_full.any() else 0
         assert isinstance(distance, PriceDistance)
         constant = distance.log_partition(n_items, alpha) / n_items
-        full = -alpha / n_items * distance.prices(n_items)[: self._n_full] - constant
-        masks = self._masks[self._n_full :].astype(np.float64)
+        full = -alpha / n_items * distance.prices(n_items)[:n_full] - constant
+        masks = masks[n_full:].astype(np.float64)
         probabilities = distance.rank_probabilities(n_items, alpha)
         sizes = masks.sum(axis=1).astype(np.int64)
         logs = block_logs(masks @ probabilities.T, (1 - masks) @ probabilities.T, sizes)
@@ -396,25 +360,6 @@ class RankedBlocks(BlockLaw):
         for alpha in clusters.alpha.tolist():
             self.distance.log_partition(self.n_items, alpha)
         return clusters
-
-    def draw_latent(
-        self, users: Counts, labels: Labels, clusters: Clusters, seed: int, number: int
-    ) -> Ranking:
-        """Drawn exactly."""
-        known = self.everyone.rankings[users]
-        latent, n_items = known.copy(), self.n_items
-        for label in np.unique(labels).tolist():
-            mine = np.flatnonzero(labels == label)
-            rankings, drawn = known[mine], known[mine].copy()
-            streams = Streams(seed, number, users[mine], np.ones(len(mine), dtype=np.int64))
-            consensus, rate = clusters.consensus[label], float(clusters.alpha[label]) / n_items
-            if self.distance.name == "hamming":
-                draw_hamming_latent(streams, rankings, consensus, rate, drawn)
-            else:
-                counts = np.zeros((n_items, n_items), dtype=np.int64)
-                draw_latent(streams, rankings, consensus, rate, counts, drawn)
-            latent[mine] = drawn
-        return latent
 
 
 def ranking_log_likelihoods(
@@ -463,168 +408,3 @@ def number_blocks(
     blocks[rows] = np.where(missing, n_full + len(ties) + owned, blocks[rows])
     full = np.eye(n_items, dtype=np.bool_)[:n_full]
     return np.concatenate([full, ties, left.reshape(-1, n_items)]), blocks
-
-
-# Clicks
-
-
-class ClickBlockRows(UserRows):
-    """Some rows of clicks; ``size_places[row]`` is the number of the block of clicked items."""
-
-    def __init__(self, clicks: ClickRows, sizes: Counts, weights: Counts, numbers: Counts):
-        self.clicks, self.weights, self.numbers = clicks, weights, numbers
-        self.size_places = np.searchsorted(sizes, np.diff(clicks.starts))
-
-    def log_likelihoods(self, tables: BlockTables) -> Floats:
-        """``logs[row, cluster]`` by the additive law."""
-        logs = np.tile(tables.offset, (self.n_rows, 1))
-        kernels.add_click_logs(self.clicks, self.size_places, tables.log_weights, logs)
-        return logs
-
-    def exact(self, tables: "ClickTables", rows: Counts, labels: Labels) -> Floats:
-        """Exact log likelihood of some rows, each in the cluster of its label."""
-        values, order = np.empty(len(rows)), np.argsort(labels, kind="stable")
-        laws = Laws(tables.consensus, np.arange(len(tables.consensus)))
-        pairs = (rows[order], labels[order])
-        own_log_likelihoods(self.clicks, *pairs, laws, tables.recursions, values)
-        result = np.empty_like(values)
-        result[order] = values
-        return result
-
-    def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
-        """``counts[cluster, size, item]`` of clicks."""
-        counts = np.zeros(shape, dtype=np.int64)
-        kernels.count_clicks(self.clicks, self.size_places, labels, self.weights, counts)
-        return counts
-
-    def count_latent(
-        self, consensus: Ranking, alpha: float, seed: int, number: int, weights: Counts
-    ) -> Counts:
-        """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
-        n_items = len(consensus)
-        counts = np.zeros((n_items, n_items), dtype=np.int64)
-        streams = Streams(seed, number, self.numbers, weights)
-        nobody, rate = np.empty((0, n_items), dtype=np.int32), alpha / n_items
-        draw_click_users(streams, self.clicks, consensus, rate, counts, nobody)
-        return counts
-
-
-class ClickTables(NamedTuple):
-    """The exact law of clusters of clicks: what the sums along the items share."""
-
-    consensus: Ranking
-    recursions: Recursions
-
-
-class ClickBlocks(BlockLaw):
-    """Clicks by the footrule: the clicked items share the first ranks, the others the rest.
-
-    A user is listed by the clicked items alone: the sum of the others' weights over all items is
-    the same for every consensus.
-    """
-
-    def __init__(
-        self,
-        prefs: Clicks,
-        executor: Executor | None = None,
-        sizes: Counts | None = None,
-    ):
-        check_informative(prefs.is_informative)
-        is_informative = prefs.is_informative
-        self.everyone = prefs
-        self.informative = prefs if is_informative.all() else prefs.take(is_informative)
-        weights = self.informative.weights
-        self.sizes = np.unique(self.informative.n_clicks) if sizes is None else sizes
-        numbers = np.cumsum(weights) - weights
-        cut = cut_rows(len(weights))
-        blocks = [
-            ClickBlockRows(slice_clicks(self.informative, c), self.sizes, weights[c], numbers[c])
-            for c in cut
-        ]
-        super().__init__(
-            prefs.n_items, distances.FOOTRULE, blocks, [weights[c] for c in cut], executor
-        )
-
-    @property
-    def count_shape(self) -> tuple[int, ...]:
-        """Numbers of clicks, items."""
-        return len(self.sizes), self.n_items
-
-    @functools.cached_property
-    def mean_ranks(self) -> Floats:
-        """Most clicked, rank 1."""
-        return -self.informative.item_counts().astype(np.float64)
-
-    def features(self, n_features: int) -> Floats:
-        """Leading axes of the clicks, each user's scaled to length 1."""
-        return click_features(self.informative, n_features)
-
-    def select(self, rows: Counts) -> Self:
-        """The law of some rows, with tables for the same numbers of clicks."""
-        return type(self)(self.informative.take(rows), self.executor, self.sizes)
-
-    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
-        """Clicked items first, both parts by `order`."""
-        return click_rankings(self.informative.take(rows), order)
-
-    def make_table(self, alpha: float) -> Floats:
-        """``log_weights[size, rank - 1]`` of a clicked item against one that is not."""
-        n_items, sizes = self.n_items, self.sizes
-        probabilities = distances.FOOTRULE.rank_probabilities(n_items, alpha)
-        first = np.cumsum(probabilities, axis=1)[:, sizes - 1].T
-        rest = np.cumsum(probabilities[:, ::-1], axis=1)[:, ::-1][:, sizes].T
-        clicked = block_logs(first, rest, sizes)
-        others = block_logs(rest, first, n_items - sizes)
-        return np.asarray(clicked - others + (others.sum(axis=1) / sizes)[:, None])
-
-    def exact_tables(self, clusters: Clusters) -> ClickTables:
-        """What the sums along the items share."""
-        return ClickTables(
-            clusters.consensus, make_recursions(clusters.alpha / self.n_items, self.n_items)
-        )
-
-    def draw_latent(
-        self, users: Counts, labels: Labels, clusters: Clusters, seed: int, number: int
-    ) -> Ranking:
-        """Drawn exactly."""
-        known, n_items = self.everyone.take(users), self.n_items
-        latent = np.empty((len(users), n_items), dtype=np.int32)
-        for label in np.unique(labels).tolist():
-            mine = np.flatnonzero(labels == label)
-            chosen = known.take(mine)
-            rows = ClickRows(chosen.starts, chosen.codes)
-            drawn = np.zeros((len(mine), n_items), dtype=np.int32)
-            counts = np.zeros((n_items, n_items), dtype=np.int64)
-            streams = Streams(seed, number, users[mine], np.ones(len(mine), dtype=np.int64))
-            consensus, rate = clusters.consensus[label], float(clusters.alpha[label]) / n_items
-            draw_click_users(streams, rows, consensus, rate, counts, drawn)
-            latent[mine] = drawn
-        return latent
-
-
-def click_features(clicks: Clicks, n_features: int) -> Floats:
-    """Leading axes of clicks, each user's scaled to length 1."""
-    from scipy.sparse import csr_array
-
-    sizes = clicks.n_clicks
-    values = np.repeat(1 / np.sqrt(sizes), sizes)
-    shape = (clicks.n_users, clicks.n_items)
-    return principal_components(
-        csr_array((values, clicks.codes, clicks.starts), shape=shape), n_features
-    )
-
-
-def click_rankings(clicks: Clicks, order: Floats) -> Ranking:
-    """Full rankings of users of clicks: the clicked items first, both parts by `order`.
-
-    >>> from pseudomallows import Preferences
-    >>> click_rankings(Preferences.from_clicks([[0, 0, 1], [1, 0, 1]]), np.array([2.0, 3.0, 1.0]))
-    array([[2, 3, 1],
-           [2, 3, 1]], dtype=int32)
-    """
-    rankings = np.empty((clicks.n_users, clicks.n_items), dtype=np.int32)
-    for row, ranking in enumerate(rankings):
-        is_last = np.ones(clicks.n_items, dtype=np.bool_)
-        is_last[clicks.codes[clicks.starts[row] : clicks.starts[row + 1]]] = False
-        ranking[np.lexsort((order, is_last))] = np.arange(1, clicks.n_items + 1)
-    return rankings

@@ -51,18 +51,15 @@ class NoErrors(Errors):
     name, names = "none", ()
 
     def first_values(self) -> NDArray[np.float64]:
-        """None."""
         return np.empty(0)
 
     def law(self, values: NDArray[np.float64]) -> ErrorLaw:
-        """Wrong statements never happen."""
         right = np.zeros(self.n_items)
         return ErrorLaw(right, np.full(self.n_items, NEVER), is_strict=True, is_even=True)
 
     def moved(
         self, values: NDArray[np.float64], counts: Counts, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Nothing moves."""
         return values
 
 
@@ -72,11 +69,9 @@ class Bernoulli(Errors):
     name, names = "bernoulli", ("theta",)
 
     def first_values(self) -> NDArray[np.float64]:
-        """A tenth."""
         return np.array([0.1])
 
     def law(self, values: NDArray[np.float64]) -> ErrorLaw:
-        """The same wherever the items stand."""
         theta, ones = float(values[0]), np.ones(self.n_items)
         wrong, right = math.log(theta), math.log1p(-theta)
         return ErrorLaw(right * ones, wrong * ones, is_strict=False, is_even=True)
@@ -101,7 +96,6 @@ class Logistic(Errors):
         return np.array([1.0, 5.0])
 
     def law(self, values: NDArray[np.float64]) -> ErrorLaw:
-        """By how far apart the items stand."""
         wrong, right = self._logs(values)
         return ErrorLaw(right, wrong, is_strict=False, is_even=False)
 

@@ -2,6 +2,8 @@
 Kendall's, where the known pairs and the sizes of the tied blocks say all (bucket orders: Fagin et
 al. 2004; METHOD 12 has the closed form)."""
 
+import functools
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -11,9 +13,11 @@ from numpy.typing import NDArray
 
 from .. import distances
 from ..distances import Distance
+from ..distances.tallies import Proposals, Stream
 from ..distances.tallies import Tally as DistanceCounts
 from ..engines.executors import Executor
 from ..kernels.block_sums import bucket_log_likelihoods
+from ..kernels.streams import Streams
 from ..preferences import Rankings
 from ..preferences.ties import block_sizes
 from ..rankings import orderings_of
@@ -28,10 +32,11 @@ from .law import (
     Ranking,
     UserRows,
     check_informative,
+    cut_rows,
     principal_components,
 )
 
-ROWS_AT_ONCE = 2**14  # a row takes so few steps that fewer are not worth a thread
+ROWS_SCALE = 64  # of the rows of a block: one takes so few steps that fewer are not worth a task
 
 
 class RankingRows(UserRows):
@@ -42,7 +47,6 @@ class RankingRows(UserRows):
         self.distance = distance
 
     def log_likelihoods(self, tables: "FullTables") -> Floats:
-        """``logs[row, cluster]``."""
         clusters, sums = tables
         columns = [self._log_likelihoods(*each) for each in zip(*clusters, sums, strict=True)]
         return np.stack(columns, axis=1)
@@ -55,6 +59,20 @@ class RankingRows(UserRows):
         values, rate = np.empty(self.n_rows), alpha / len(consensus)
         bucket_log_likelihoods(self.rankings, orderings_of(consensus), rate, sums, values)
         return values
+
+    def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
+        """The items of a tie have a Mallows distribution of their own, by Kendall's distance."""
+        latent, distance = self.rankings.copy(), distances.get(self.distance)
+        for ranks, user in zip(latent, streams.first_users.tolist(), strict=True):
+            for first in np.unique(ranks):
+                mine = np.flatnonzero(ranks == first)
+                mine = mine[np.argsort(consensus[mine])]
+                if len(mine) > 1:
+                    seeds = np.random.SeedSequence((streams.seed, streams.draw, user, int(first)))
+                    own = int(seeds.generate_state(1, np.uint64)[0] >> 1)
+                    rate = alpha * len(mine) / len(consensus)
+                    ranks[mine] = first - 1 + distance.draw(len(mine), rate, 1, own)[0]
+        return latent
 
 
 class FullTables(NamedTuple):
@@ -80,11 +98,9 @@ class DistanceTally(ClusterTally):
 
     @property
     def is_proved(self) -> bool:  # type: ignore[override]
-        """Is `best` sure to have the smallest distance?"""
         return self.known.is_proved
 
     def curve(self, consensus: Ranking) -> Curve:
-        """The log likelihood under a consensus, as a function of alpha."""
         n_items, n_users = self.law.n_items, self.n_users
         away, distance = self.known.distance(consensus), self.law.distance
 
@@ -97,47 +113,62 @@ class DistanceTally(ClusterTally):
         return lambda alpha: float(full(alpha) + counts @ log_factorials(n_items, alpha))
 
     def move(
-        self,
-        stream: NDArray[np.uint64],
-        alpha: float,
-        n_moves: int,
-        consensus: Ranking,
-        *,
-        beta: float = 1.0,
-        move: str | None = None,
-        leap: int = 1,
+        self, stream: Stream, alpha: float, moves: Proposals, consensus: Ranking, beta: float = 1.0
     ) -> None:
-        """Proposals on the counts."""
-        rate = beta * alpha / self.law.n_items
-        self.known.move(stream, rate, n_moves, consensus, move, leap)
+        self.known.move(stream, beta * alpha / self.law.n_items, moves, consensus)
 
     def best(self, alpha: float) -> Ranking:
-        """The consensus of the smallest distance, whatever alpha is, or a good one."""
         return self.known.best()
 
     def evidence(self, alpha: float) -> NDArray[Any]:
-        """The counts, as the distance needs them."""
         return self.known.evidence
 
 
-class FullLaw(Law):
+class RankedLaw(Law):
+    """Rankings of any kind; a subclass says how it reads its rows."""
+
+    def __init__(
+        self, prefs: Rankings, executor: Executor | None, distance: Distance, scale: int = 1
+    ):
+        check_informative(prefs.is_informative)
+        self.everyone, self.informative = prefs, prefs.take(prefs.is_informative)
+        self.rankings, weights = self.informative.rankings, self.informative.weights
+        numbers = np.cumsum(weights) - weights
+        cut = cut_rows(len(weights), scale)
+        self.distance = distance
+        blocks = [self.make_rows(c, weights[c], numbers[c]) for c in cut]
+        super().__init__(prefs.n_items, distance, blocks, [weights[c] for c in cut], executor)
+
+    @abstractmethod
+    def make_rows(self, rows: slice, weights: Counts, numbers: Counts) -> UserRows:
+        """Some of the informative rows."""
+
+    @functools.cached_property
+    def mean_ranks(self) -> Floats:
+        return self.informative.mean_ranks()
+
+    def features(self, n_features: int) -> Floats:
+        """Principal components of the ranks, unknown ones as the mean of what they may be."""
+        filled = self.informative.filled_ranks()
+        return principal_components(filled - filled.mean(axis=0), n_features)
+
+    def select(self, rows: Counts) -> Self:
+        return type(self)(self.informative.take(rows), self.executor, self.distance)
+
+    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
+        return in_order_of(self.rankings[rows], order)
+
+
+class FullLaw(RankedLaw):
     """Full rankings by any distance; ties and top-k lists by Kendall's."""
 
     def __init__(
         self, prefs: Rankings, executor: Executor | None = None, distance: Distance | None = None
     ):
-        check_informative(prefs.is_informative)
-        self.everyone, informative = prefs, prefs.take(prefs.is_informative)
-        rankings, weights = close_gaps(informative.rankings), informative.weights
-        self.informative = replace(informative, rankings=rankings)
-        self.rankings = rankings
+        closed = replace(prefs, rankings=close_gaps(prefs.rankings))
         distance = distances.KENDALL if distance is None else distance
-        numbers = np.cumsum(weights) - weights
-        size = max(ROWS_AT_ONCE, -(-len(weights) // 2))
-        cut = [slice(first, first + size) for first in range(0, len(weights), size)]
-        blocks = [RankingRows(rankings[c], weights[c], numbers[c], distance.name) for c in cut]
-        super().__init__(prefs.n_items, distance, blocks, [weights[c] for c in cut], executor)
-        self._tie_rows, self._tie_sizes = tied_blocks(rankings)
+        super().__init__(closed, executor, distance, ROWS_SCALE)
+        self._tie_rows, self._tie_sizes = tied_blocks(self.rankings)
         self.has_ties = len(self._tie_rows) > 0
         self.how_latent = super().how_latent if self.has_ties else "none: everything is known"
 
@@ -150,36 +181,20 @@ class FullLaw(Law):
         law.rankings, law.has_ties = rankings, False
         return law
 
-    @property
-    def mean_ranks(self) -> Floats:
-        """Mean rank of each item."""
-        return self.informative.mean_ranks()
+    def make_rows(self, rows: slice, weights: Counts, numbers: Counts) -> RankingRows:
+        return RankingRows(self.rankings[rows], weights, numbers, self.distance.name)
 
-    def features(self, n_features: int) -> Floats:
-        """Principal components of the ranks."""
-        filled = self.informative.filled_ranks()
-        return principal_components(filled - filled.mean(axis=0), n_features)
-
-    def select(self, rows: Counts) -> Self:
-        """The law of some rows."""
-        return type(self)(self.informative.take(rows), self.executor, self.distance)
-
-    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
-        """The rankings of some rows, ties by `order`."""
-        return in_order_of(self.rankings[rows], order)
+    def rows_of(self, users: Counts) -> RankingRows:
+        some = self.everyone.take(users)
+        return RankingRows(some.rankings, some.weights, users, self.distance.name)
 
     def tables(self, clusters: Clusters) -> FullTables:
-        """The log partition functions."""
         alphas = clusters.alpha.tolist()
         if self.has_ties:
             return FullTables(clusters, [log_factorials(self.n_items, alpha) for alpha in alphas])
         for alpha in alphas:  # remembered, so that no block makes them again
             self.distance.log_partition(self.n_items, alpha)
         return FullTables(clusters, [np.zeros(1)] * len(alphas))
-
-    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> ClusterTally:
-        """Not from counts: see `tallies`."""
-        raise NotImplementedError
 
     def tallies(
         self, labels: Labels | None, n_clusters: int, before: Sequence[ClusterTally] = ()
@@ -203,23 +218,6 @@ class FullLaw(Law):
         if self.has_ties:
             ties = np.bincount(self._tie_sizes, weights[self._tie_rows], self.n_items + 1)
         return DistanceTally(self, known, weights, ties)
-
-    def draw_latent(
-        self, users: Counts, labels: Labels, clusters: Clusters, seed: int, number: int
-    ) -> Ranking:
-        """The items of a tie have a Mallows distribution of their own, by Kendall's distance."""
-        latent = close_gaps(self.everyone.rankings[users])
-        for ranks, user, label in zip(latent, users.tolist(), labels.tolist(), strict=True):
-            consensus, alpha = clusters.consensus[label], float(clusters.alpha[label])
-            for first in np.unique(ranks):
-                mine = np.flatnonzero(ranks == first)
-                mine = mine[np.argsort(consensus[mine])]
-                if len(mine) > 1:
-                    seeds = np.random.SeedSequence((seed, number, user, int(first)))
-                    own = int(seeds.generate_state(1, np.uint64)[0] >> 1)
-                    rate = alpha * len(mine) / self.n_items
-                    ranks[mine] = first - 1 + self.distance.draw(len(mine), rate, 1, own)[0]
-        return latent
 
 
 def full_log_likelihoods(

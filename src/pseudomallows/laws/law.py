@@ -13,15 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..distances import Distance
+from ..distances.tallies import Proposals, Stream
 from ..engines.executors import Executor, Threads, is_alone
 from ..engines.memory import CUBIC_ITEMS
 from ..kernels import labels as kernels
 from ..kernels.streams import Streams
-from ..preferences import Preferences
-from ..rankings import check_ranking
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -59,15 +58,7 @@ class ClusterTally(ABC):
 
     @abstractmethod
     def move(
-        self,
-        stream: NDArray[np.uint64],
-        alpha: float,
-        n_moves: int,
-        consensus: Ranking,
-        *,
-        beta: float = 1.0,
-        move: str | None = None,
-        leap: int = 1,
+        self, stream: Stream, alpha: float, moves: Proposals, consensus: Ranking, beta: float = 1.0
     ) -> None:
         """Move a consensus in place by Metropolis proposals that leave the posterior at this alpha
         as it is, the likelihood raised to the power `beta`."""
@@ -104,6 +95,10 @@ class UserRows(ABC):
     def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
         """What the tally of each cluster adds up."""
         raise TypeError("the tallies of these users are made where they are")
+
+    def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
+        """A latent ranking of each row, exact, given what is known of it."""
+        raise TypeError("latent rankings of these users are kept by the chain")
 
 
 class Law(ABC):
@@ -165,9 +160,9 @@ class Law(ABC):
         """What `UserRows.exact` needs of them."""
         return self.tables(clusters)
 
-    @abstractmethod
     def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> ClusterTally:
-        """The tally of the users of a cluster."""
+        """The tally of the users of a cluster, from what `UserRows.count` adds up."""
+        raise NotImplementedError
 
     @property
     def evidence_shape(self) -> tuple[int, ...]:
@@ -178,17 +173,28 @@ class Law(ABC):
         """The consensus that is best by the mean evidence of some draws, ``draws[draw, item]``; the
         commonest draw where there is none."""
         if not evidence.size:
-            return most_frequent(draws)
+            rankings, counts = np.unique(draws, axis=0, return_counts=True)
+            return np.asarray(rankings[counts.argmax()])
         return self.distance.tally(self.n_items).best_of(evidence)
 
     def anchor(self, clusters: Clusters, labels: Labels | None) -> None:  # noqa: B027
         """Let the additive law agree with the exact one at these clusters, for every alpha."""
 
+    def rows_of(self, users: Counts) -> UserRows:
+        """Some users of the data, by their numbers, also those who say nothing."""
+        raise TypeError("the users of this law are not at hand")
+
     def draw_latent(
         self, users: Counts, labels: Labels, clusters: Clusters, seed: int, number: int
     ) -> Ranking:
         """Latent rankings of some users of the data, each given the cluster of its label."""
-        raise TypeError("latent rankings are not kept on workers")
+        latent = np.empty((len(users), self.n_items), dtype=np.int32)
+        for label in np.unique(labels).tolist():
+            mine = np.flatnonzero(labels == label)
+            streams = Streams(seed, number, users[mine], np.ones(len(mine), dtype=np.int64))
+            where = clusters.consensus[label], float(clusters.alpha[label])
+            latent[mine] = self.rows_of(users[mine]).draw(streams, *where)
+        return latent
 
     def notes(self) -> dict[str, Any]:
         """For the settings of a posterior: what is worth knowing of how the users were treated."""
@@ -286,9 +292,9 @@ def log_of(weights: Floats) -> Floats:
     return np.log(np.maximum(weights, 1e-300))
 
 
-def cut_rows(n_rows: int) -> list[slice]:
+def cut_rows(n_rows: int, scale: int = 1) -> list[slice]:
     """Blocks of rows at hand. The answers never depend on them."""
-    least = 16 * LEAST_ROWS if is_alone() else LEAST_ROWS
+    least = scale * LEAST_ROWS * (16 if is_alone() else 1)
     size = max(least, -(-n_rows // N_BLOCKS))
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
@@ -426,24 +432,6 @@ def check_informative(informative: NDArray[np.bool_]) -> None:
             "no informative rows: give at least one row with a rank, or with some items clicked "
             "and others not, and a weight above 0"
         )
-
-
-def check_consensus(consensus: ArrayLike, prefs: Preferences) -> Ranking:
-    """Return a consensus of the items of `prefs`, or say what is wrong with it."""
-    center = check_ranking(consensus, "consensus")
-    if len(center) != prefs.n_items:
-        raise ValueError(f"consensus must have {prefs.n_items} items, got {len(center)}")
-    return center
-
-
-def most_frequent(draws: Ranking) -> Ranking:
-    """The ranking that comes up most often among ``draws[draw, item]``.
-
-    >>> most_frequent(np.array([[1, 2], [2, 1], [2, 1]], dtype=np.int32))
-    array([2, 1], dtype=int32)
-    """
-    rankings, counts = np.unique(draws, axis=0, return_counts=True)
-    return np.asarray(rankings[counts.argmax()])
 
 
 def order_like(reference: Any, memberships: Any) -> NDArray[np.int64]:

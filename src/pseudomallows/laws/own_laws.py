@@ -22,7 +22,7 @@ from ..kernels.kendall.click_sums import draw_kendall_users, kendall_log_likelih
 from ..kernels.kendall.next_items import fill_far_probabilities, fill_place_probabilities
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
-from .clicks_kendall import far_places, log_binomials
+from .click_laws import far_places, log_binomials
 
 N_NEAR = 512  # places whose probabilities are tabulated one by one by Kendall's distance
 GRID_RATIO = 1.9  # of an alpha to the next
@@ -84,13 +84,11 @@ class FootruleLaw(OwnLaw):
         return make_recursions(self.alphas / self.n_items, self.n_items)
 
     def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
-        """``values[row, g]``."""
         values = np.empty((len(rankings), len(self.alphas)))
         personal_log_likelihoods(clicks, rankings, self.recursions, values)
         return values
 
     def places(self, window: int) -> tuple[int, Counts]:
-        """All of them."""
         return self.n_items, np.empty(0, dtype=np.int64)
 
     def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
@@ -138,7 +136,6 @@ class OwnKendallLaw(OwnLaw):
         return np.geomspace(LEAST_ALPHA, most, number)
 
     def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
-        """``values[row, g]``."""
         values = np.empty((len(rankings), len(self.alphas)))
         logs = self._log_binomials(int(np.diff(clicks.starts).max(initial=0)))
         rates = self.alphas / self.n_items
@@ -171,7 +168,6 @@ class OwnKendallLaw(OwnLaw):
     def count_ranks(
         self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
     ) -> Counts:
-        """From the exact law."""
         numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
         counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
         seed, none = int(rng.integers(2**63)), np.empty((0, 0), dtype=np.int32)

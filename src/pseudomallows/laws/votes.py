@@ -8,15 +8,13 @@ size (Bradley and Terry's law), or its intervals would be too narrow.
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..distances.kendall import KENDALL
 from ..distances.strengths import Strengths, chi_square, fit_strengths, laplacian, ranked
-from ..distances.tallies import MOVES
+from ..distances.tallies import MOVES, Proposals, Stream
 from ..distances.vote_tally import (
     HALF,
     VoteTally,
@@ -48,8 +46,7 @@ N_SHORT, SHORT_WARMUP, SHORT_SEED = 200, 100, 12345  # draws by which two widths
 WIDE = (2.5, 97.5)  # percentiles
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(NamedTuple):
     """Whether votes contradict the law that the difference of the places says all.
 
     `item_chi_square`, on `item_degrees` degrees of freedom, asks whether items win more or less
@@ -91,7 +88,6 @@ class VoteRows(UserRows):
         self.numbers = np.cumsum(self.weights) - self.weights
 
     def log_likelihoods(self, tables: Clusters) -> Floats:
-        """``logs[row, cluster]``."""
         pairs = zip(tables.consensus, tables.alpha.tolist(), strict=True)
         return np.stack([vote_log_likelihoods(self.prefs, *each) for each in pairs], axis=1)
 
@@ -104,29 +100,19 @@ class VotesOfCluster(ClusterTally):
         self.law, self.votes, self.n_users = law, votes, n_users
 
     def curve(self, consensus: Ranking) -> Curve:
-        """The log likelihood under a consensus, as a function of alpha."""
         by_gap, n_items = self.votes.votes_by_gap(consensus), self.law.n_items
         return lambda alpha: log_likelihood_of_gaps(by_gap, alpha / n_items)
 
     def move(
-        self,
-        stream: NDArray[np.uint64],
-        alpha: float,
-        n_moves: int,
-        consensus: Ranking,
-        *,
-        beta: float = 1.0,
-        move: str | None = None,
-        leap: int = 1,
+        self, stream: Stream, alpha: float, moves: Proposals, consensus: Ranking, beta: float = 1.0
     ) -> None:
-        """Proposals on the votes."""
         if self.law.has_free_gaps:
             seed = int(uniform(stream) * 2**53)
             consensus[:] = self.law.strengths.draw(np.random.default_rng(seed))
             return
         votes = self.votes.votes._replace(unit=HALF * beta)
-        code, rate = MOVES[move or "swap"], alpha / self.law.n_items
-        move_by_votes(stream, votes, rate, code, leap, n_moves, consensus)
+        code, rate = MOVES[moves.kind or "swap"], alpha / self.law.n_items
+        move_by_votes(stream, votes, rate, code, moves.leap, moves.number, consensus)
 
     def best(self, alpha: float) -> Ranking:
         """The likeliest consensus, or a good one; with free gaps, the order of the strengths."""
@@ -134,7 +120,6 @@ class VotesOfCluster(ClusterTally):
         return ranked(law.strengths.strengths) if law.has_free_gaps else self.votes.best()
 
     def evidence(self, alpha: float) -> Counts:
-        """None: `best` says all."""
         return np.empty(0, dtype=np.int64)
 
 
@@ -165,25 +150,17 @@ class VoteLaw(Law):
         return principal_components(table - table.mean(axis=0), n_features)
 
     def select(self, rows: Counts) -> Self:
-        """The law of some votes."""
         return type(self)(self.informative.take(rows), self.executor, self.gaps)
 
     def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
-        """There are no clusters of votes."""
         raise NotImplementedError
 
     def tables(self, clusters: Clusters) -> Clusters:
-        """The clusters as they are."""
         return clusters
 
     @property
     def evidence_shape(self) -> tuple[int, ...]:
-        """None: `best` says all."""
         return (0,)
-
-    def tally(self, counts: Counts, n_users: int, cluster: int = 0) -> ClusterTally:
-        """Not from counts: see `tallies`."""
-        raise NotImplementedError
 
     def tallies(
         self, labels: Labels | None, n_clusters: int, before: Sequence[ClusterTally] = ()
@@ -213,10 +190,7 @@ class VoteLaw(Law):
             "gaps": "free" if free else "equal",
             "ties": "half a win for each",
             "p_value": misfit.p_value,
-            "item_chi_square": misfit.item_chi_square,
-            "item_degrees": misfit.item_degrees,
-            "pair_chi_square": misfit.pair_chi_square,
-            "pair_degrees": misfit.pair_degrees,
+            **misfit._asdict(),
         }
         if free:
             noted["widened"] = self._widened()
@@ -232,7 +206,7 @@ class VoteLaw(Law):
         stream = np.empty(1, dtype=np.uint64)
         start_stream(SHORT_SEED, 0, 0, stream)
         for number in range(SHORT_WARMUP + N_SHORT):
-            self.votes.move(stream, rate, 10 * self.n_items, consensus)
+            self.votes.move(stream, rate, Proposals(10 * self.n_items), consensus)
             if number >= SHORT_WARMUP:
                 draws.append(consensus.copy())
         return mean_width(np.array(free)) / mean_width(np.array(draws))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..distances.tallies import Proposals
 from ..distributions.scores import share_of_ranks
 from ..kernels.streams import CHAIN, start_stream
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_likely_subsets
@@ -301,7 +302,7 @@ def _reference(law: PseudoMallows, rng: np.random.Generator) -> NDArray[np.float
     start_stream(int(rng.integers(2**63)), 0, CHAIN, stream)
     draws = np.empty((REFERENCE_DRAWS, law.n_items), dtype=np.int32)
     for draw in draws:
-        law.tally.move(stream, law.alpha / law.n_items, 10 * law.n_items, consensus)
+        law.tally.move(stream, law.alpha / law.n_items, Proposals(10 * law.n_items), consensus)
         draw[:] = consensus
     return share_of_ranks(draws)
 

@@ -21,7 +21,7 @@ from ..kernels.items.item_products import (
     drop_products,
     list_users,
 )
-from ..laws.shards import Shard, ShardedClicks, join_rows
+from ..laws.shards import ShardedClicks, join_rows
 from ..preferences import Clicks
 from .next_clicks import sum_first_clicks
 
@@ -63,12 +63,8 @@ class RemoteClicks(Clicks):
     @classmethod
     def of_parts(cls, clicks: ShardedClicks) -> Self:
         """Those of a log in parts, which the workers have read."""
-        executor = clicks.shards.executor
-        shards = [executor.submit(_clicks_of, shard) for shard in clicks.shards.futures]
-        sizes = [np.empty(0, dtype=np.int64), *executor.map(_n_clicks, shards)]
-        starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-        edges = np.cumsum([0, *map(len, sizes[1:])]).tolist()
-        return cls._of(clicks.weights, clicks.items, starts, (shards, edges, executor))
+        where = (clicks.futures, [0, *(rows.stop for rows in clicks.cut)], clicks.executor)
+        return cls._of(clicks.weights, clicks.items, clicks.starts, where)
 
     @classmethod
     def _of(
@@ -169,14 +165,6 @@ def click_lists(clicks: Clicks) -> ClickLists:
 
 def _same(clicks: Clicks) -> Clicks:
     return clicks
-
-
-def _clicks_of(shard: Shard) -> Clicks:
-    return shard.clicks
-
-
-def _n_clicks(clicks: Clicks) -> NDArray[np.int64]:
-    return clicks.n_clicks
 
 
 def _item_counts(clicks: Clicks) -> NDArray[np.int64]:

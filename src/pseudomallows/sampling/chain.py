@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..distances.tallies import Counts, Ranking
+from ..distances.tallies import Counts, Proposals, Ranking
 from ..engines.executors import at_hand
 from ..kernels.streams import CHAIN, start_stream
 from ..laws.law import Clusters, ClusterTally, Floats, Labels, Law, log_of
@@ -214,8 +214,8 @@ class Chain:
         else:
             stream = np.empty(1, dtype=np.uint64)
             start_stream(self.seed, self.n_sweeps, CHAIN + cluster, stream)
-            where = (stream, alpha, n_moves, consensus)
-            tally.move(*where, beta=self.beta, move=moves.move, leap=moves.leap)
+            proposals = Proposals(n_moves, moves.move, moves.leap)
+            tally.move(stream, alpha, proposals, consensus, self.beta)
         if not is_alpha_first:
             alpha, step = self._step_alpha(tally, consensus, alpha, step, noise, uniforms, adapt)
         return consensus, alpha, step

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..distances.tallies import Counts
+from ..distances.tallies import Counts, Proposals
 from ..distributions.scores import rand_index
+from ..engines.executors import is_remote
 from ..engines.memory import DENSE_ITEMS
 from ..kernels.streams import CENTRE, start_stream
 from ..laws.law import Clusters, ClusterTally, Curve, Floats, Labels, Law
@@ -95,7 +96,7 @@ def elsewhere(
     for number in range(N_TRIES):
         consensus = rank_randomly(np.zeros(n_items), rng)
         start_stream(seed, number, CENTRE, stream)
-        tally.move(stream, alpha, TRY_MOVES * n_items, consensus)
+        tally.move(stream, alpha, Proposals(TRY_MOVES * n_items), consensus)
         away = int(np.abs(consensus - center).sum())
         if away > most and tally.curve(consensus)(alpha) >= least:
             furthest, most = consensus, away
@@ -274,7 +275,7 @@ def some_rows(law: Law, n_clusters: int, rng: np.random.Generator) -> Law:
     """Rows enough to find the clusters from, at hand."""
     n_rows = max(START_ROWS, START_ROWS_EACH * n_clusters)
     if law.n_rows <= n_rows:
-        return law.select(np.arange(law.n_rows)) if hasattr(law, "shards") else law
+        return law.select(np.arange(law.n_rows)) if is_remote(law.executor) else law
     return law.select(np.sort(rng.choice(law.n_rows, min(n_rows, law.n_rows), replace=False)))
 
 

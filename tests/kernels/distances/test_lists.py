@@ -6,6 +6,7 @@ import pytest
 import naive
 from helpers import IS_COMPILED
 from pseudomallows.distances.cayley import CAYLEY
+from pseudomallows.distances.tallies import Proposals
 from pseudomallows.distances.ulam import ULAM
 from tally_checks import RANKINGS, WEIGHTS, TallyChecks, random_rankings
 
@@ -38,7 +39,7 @@ def test_the_usual_move_is_that_of_the_distance(distance, move):
     tally.add(RANKINGS, WEIGHTS)
     for moves in ((), (move,)):
         stream, consensus = np.array([3], dtype=np.uint64), RANKINGS[0].copy()
-        tally.move(stream, 0.1, 20, consensus, *moves)
+        tally.move(stream, 0.1, Proposals(20, *moves), consensus)
         ends.append((consensus.tolist(), int(stream[0])))
     assert ends[0] == ends[1]
 
@@ -53,7 +54,7 @@ def test_exchanges_by_cycles_and_by_whole_rankings_agree():
         stream, consensus = np.array([seed], dtype=np.uint64), rankings[0].copy()
         away = []
         for _ in range(4000 if IS_COMPILED else 100):
-            tally.move(stream, 0.3, 36, consensus, move, leap=11)
+            tally.move(stream, 0.3, Proposals(36, move, leap=11), consensus)
             away.append(tally.distance(consensus))
         batches = np.reshape(away, (20, -1)).mean(axis=1)
         means.append(batches.mean())

@@ -11,6 +11,7 @@ import pytest
 
 import naive
 from helpers import IS_COMPILED, choose, interpreted, p_value
+from pseudomallows.distances.tallies import Proposals
 from pseudomallows.distances.vote_tally import VoteTally, log_probabilities, pair_probabilities
 from pseudomallows.kernels.kendall import vote_moves as kernels
 from pseudomallows.kernels.streams import start_stream
@@ -131,7 +132,7 @@ def ends_of_moves(move, rate):
     ends = ends.astype(np.int32)
     for number, consensus in enumerate(ends):
         start_stream(7, number, 0, stream)
-        tally.move(stream, rate, 4, consensus, move, leap=2)
+        tally.move(stream, rate, Proposals(4, move, leap=2), consensus)
     return p_value(ends, law)
 
 
@@ -146,7 +147,7 @@ def test_a_long_run_reaches_every_ranking(move):
     tally, stream = VoteTally.of(WINS, TIES), np.array([5], dtype=np.uint64)
     consensus, seen = np.array([4, 3, 2, 1], dtype=np.int32), set()
     for _ in range(2000):
-        tally.move(stream, 0.1, 1, consensus, move, leap=1)
+        tally.move(stream, 0.1, Proposals(1, move, leap=1), consensus)
         seen.add(tuple(consensus.tolist()))
     assert seen == set(naive.all_rankings(4))
 

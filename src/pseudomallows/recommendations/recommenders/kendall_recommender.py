@@ -18,7 +18,7 @@ from ...kernels.kendall import next_items as kernels
 from ...kernels.kendall.click_sums import draw_kendall_users
 from ...kernels.kendall.next_items import KendallDraws, NextTables
 from ...kernels.streams import Streams
-from ...laws.clicks_kendall import far_places, log_binomials
+from ...laws.click_laws import far_places, log_binomials
 from ...posteriors.posterior import Posterior, common_consensus
 from ...rankings import orderings_of
 from .exact_means import logs_of
