@@ -170,6 +170,23 @@ def test_completion_of_clusters_moves_each_by_its_own_users(name):
     assert p_value_of_sums(name, sums, centers) > 1e-4
 
 
+def test_full_rankings_are_told_that_do_not_agree_with_the_data():
+    law = law_of("cayley")
+    first = law.first_latent(one_cluster((4, 3, 2, 1), 1.0), None)
+    for row, said in enumerate(ROWS):
+        for ranks in naive.all_rankings(4):
+            first_of_row = first[row].copy()
+            first[row] = ranks
+            assert law.agrees(first, NO_ERRORS) == (ranks in set(naive.completions(list(said))))
+            first[row] = first_of_row
+    pairs = pm.Preferences.from_pairs({"ann": [(0, 1), (1, 2)], "bob": [(2, 0)]})
+    law = AugmentedLaw(pairs, pm.Threads(1), distances.get("footrule"))
+    right, wrong = (np.array([[1, 2, 3], ranks], np.int32) for ranks in ([3, 2, 1], [1, 2, 3]))
+    assert law.agrees(right, NO_ERRORS)
+    assert not law.agrees(wrong, NO_ERRORS)
+    assert law.agrees(wrong, np.array([0.1]))  # people may err
+
+
 def test_an_empty_cluster_is_left_as_it_is():
     law, clusters = (
         law_of("ulam"),

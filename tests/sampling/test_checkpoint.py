@@ -397,6 +397,12 @@ def with_array(name, index, value):
     return forged
 
 
+def swap_latent(header, arrays):
+    """The latent rankings of a user and of the next, as data of the same shape might have them."""
+    latent = np.load(io.BytesIO(arrays["state/latent.npy"]))
+    arrays["state/latent.npy"] = as_bytes(np.roll(latent, 1, axis=0))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -416,6 +422,7 @@ def with_array(name, index, value):
         damage("'state/weights' must be shares", with_array("state/weights", 0, 0.9)),
         damage("'state/labels' must be numbers in 0..1", with_array("state/labels", 0, 2)),
         damage("'state/latent' must be made", with_array("state/latent", 0, 9)),
+        damage("'state/latent' must agree with the data", swap_latent),
         damage("'state/log_steps' must be", with_array("state/log_steps", 0, 1e6)),
         damage(
             "'rng' must be of PCG64",

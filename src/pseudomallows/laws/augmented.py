@@ -29,6 +29,7 @@ from ..kernels.latent.swaps import (
 )
 from ..kernels.streams import CENTRE, Streams, start_stream
 from ..preferences import Pairs, Preferences
+from ..preferences.ties import block_sizes
 from .error_rates import Errors, NoErrors
 from .full import FullLaw, in_order_of
 from .law import (
@@ -168,6 +169,15 @@ class AugmentedLaw(Law):
     def given(self, latent: Ranking) -> FullLaw:
         """The law given the latent rankings: they are full."""
         return FullLaw.of_full(latent, self.executor, self.distance)
+
+    def agrees(self, latent: Ranking, errors: Floats) -> bool:
+        """Do full rankings agree with what is known, but for errors, where they are possible?"""
+        known = self._known.rankings
+        is_inside = (latent >= known) & (latent < known + block_sizes(known))
+        counts = np.zeros((self.n_items, 2), dtype=np.int64)
+        if len(self._said.starts) and not len(errors):
+            count_errors(self._said, latent, counts)
+        return bool((is_inside | (known == 0)).all() and not counts[:, 1].any())
 
     def first_latent(self, clusters: Clusters, labels: Labels | None) -> Ranking:
         """What is not known in the order of the consensus of each user's cluster."""

@@ -501,6 +501,9 @@ class Run:
         saved.check_range("errors", arrays["errors"], LEAST_CERTAINTY**2, MOST_CERTAINTY)
         saved.check_range("log_steps", arrays["log_steps"], -700, 700)
         saved.check_range("log_moves", arrays["log_moves"], 0, 700)
-        if len(arrays["latent"]):
+        if self.law.has_latent:
             saved.check_rankings("latent", arrays["latent"])
+            law: Any = self.law
+            if not law.agrees(arrays["latent"], arrays["errors"]):
+                saved.refuse("latent", "must agree with the data")
         return State(**arrays)
