@@ -37,8 +37,9 @@ START_ROWS, START_ROWS_EACH = 1000, 150  # rows for the short runs: in all, and 
 POPULAR_ROWS = 6  # times as many rows of a large catalogue, where each has few popular items
 WORK = 4e6  # rows x items x clusters of all short runs: a second or so
 LEAST_RUNS, MOST_RUNS = 8, 60  # short runs, half of them from k-means at the least number
-RUN_SWEEPS, LAST_SWEEPS = 25, 60  # of a short run, and of one that goes on
-N_FINALISTS = 4  # that go on
+FIRST_SWEEPS, RUN_SWEEPS, LAST_SWEEPS = 5, 20, 60  # of all runs, of the best, of finalists
+GOOD_SHARE = 5  # one run in so many goes on: those in the best mode lead after five sweeps
+N_FINALISTS = 4  # of different modes
 ROUND_MOVES = 10  # for each item in a sweep on the way
 MOST_SPLITS, N_FAILURES, LEAST_SPLIT = 40, 4, 10  # splits, failures in a row, users of a cluster
 SPLIT_SWEEPS = 5  # after a split
@@ -193,13 +194,17 @@ def start_clusters(
         else:
             labels = near_people(some, n_clusters, child)
         chain = begin(some, labels, n_clusters, first, on_the_way, child)
-        return run_sweeps(chain, RUN_SWEEPS)
+        return run_sweeps(chain, FIRST_SWEEPS)
+
+    def go_on(each: _Run) -> _Run:
+        return run_sweeps(each.chain, RUN_SWEEPS)
 
     runs = []
     for each in some.executor.map(run, list(enumerate(rng.spawn(n_runs)))):
         runs.append(each)
         report()
-    runs = distinct_runs(runs)[:N_FINALISTS]
+    runs = sorted(runs, key=_by_value)[: max(LEAST_RUNS, n_runs // GOOD_SHARE)]
+    runs = distinct_runs(list(some.executor.map(go_on, runs)))[:N_FINALISTS]
 
     def improve(task: tuple[_Run, np.random.Generator]) -> _Run:
         finalist, child = task
@@ -382,10 +387,14 @@ def split_labels(
 def distinct_runs(runs: list[_Run]) -> list[_Run]:
     """The runs by their values, of those in the same mode the best alone."""
     kept: list[_Run] = []
-    for run in sorted(runs, key=lambda each: -each.value):
+    for run in sorted(runs, key=_by_value):
         if all(same_users(likeliest(run), likeliest(other)) < SAME for other in kept):
             kept.append(run)
     return kept
+
+
+def _by_value(run: _Run) -> float:
+    return -run.value
 
 
 def likeliest(run: _Run) -> Labels:
