@@ -3,6 +3,7 @@
 import functools
 import warnings
 
+import numpy as np
 import pytest
 
 import pseudomallows as pm
@@ -79,3 +80,39 @@ def test_auto_checks_its_options_first_and_drops_those_without_effect():
         pm.fit(prefs, "mcmc", n_clusters="auto", nchains=2)
     with pytest.raises(ValueError, match="share_prior must be above 0"):
         pm.fit(prefs, "mcmc", n_clusters="auto", share_prior=0)
+
+
+def compared(rankings, n_pairs, rng, wrong=0.0):
+    """Comparisons of pairs by people with these rankings."""
+    said = []
+    for user, ranks in enumerate(rankings):
+        for _ in range(n_pairs):
+            one, other = rng.permutation(len(ranks))[:2]
+            is_first = (ranks[one] < ranks[other]) != (rng.random() < wrong)
+            said.append((user, one, other) if is_first else (user, other, one))
+    return pm.Preferences.from_pairs(said, items=list(range(rankings.shape[1])))
+
+
+@pytest.mark.parametrize("wrong", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])
+def test_the_number_of_clusters_of_comparisons_is_found(wrong):
+    rng, up = np.random.default_rng(1), np.arange(1, 7)
+    camps = [pm.Mallows(order, 10).draw(30, rng) for order in (up, up[::-1])]
+    curve = pm.choose_clusters(compared(np.concatenate(camps), 8, rng, wrong), 2, rng=1)
+    assert curve.to_predict == curve.to_describe == 2
+    assert "2 clusters to describe, 2 to predict" in repr(curve)
+
+
+@pytest.mark.slow
+def test_comparisons_by_people_of_one_mind_have_one_cluster():
+    rng = np.random.default_rng(2)
+    rankings = pm.Mallows(np.arange(1, 7), 10).draw(60, rng)
+    curve = pm.choose_clusters(compared(rankings, 8, rng), 2, rng=1)
+    assert curve.to_predict == curve.to_describe == 1
+
+
+def test_votes_and_latent_rankings_without_a_likelihood_are_refused():
+    with pytest.raises(ValueError, match="here each compared one"):
+        pm.choose_clusters(pm.Preferences.from_pairs([("a", "b"), ("b", "c")] * 20))
+    gaps = pm.Preferences.from_rankings([[1, 0, 2, 0], [0, 1, 0, 2]] * 20)
+    with pytest.raises(ValueError, match="give n_clusters as a number"):
+        pm.choose_clusters(gaps, distance="ulam")

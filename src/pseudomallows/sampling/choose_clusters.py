@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, shown
+from ..laws.error_rates import MODELS
 from ..laws.law import Law
 from ..laws.registry import make_law
 from ..markup import card, table
-from ..preferences import Preferences, check_preferences
+from ..preferences import Pairs, Preferences, check_preferences
 from ..rankings import as_rng, check_alpha, check_count
-from .chain import Chain, Moves
+from .chain import Chain, Moves, State
 from .options import above_0
 from .priors import default_prior
 from .sampler import check_prior
@@ -28,6 +29,9 @@ MAX_ROWS = 4000  # more users than these change little, and are left out
 LITTLE = 0.05  # of the gain of all clusters over one; at half of it sushi-like data take two more
 FEW_USERS = 500  # with whom a better number may not be told from sampling variation
 USERS_EACH, MAX_CLUSTERS = 10, 40  # a consensus of fewer users is mostly noise
+LATENT_SWEEPS = 60  # before the first of these draws, where a chain keeps latent rankings
+N_ANSWERS = 6  # of an unseen user; more at once are so rare that draws cannot count them
+N_DRAWS = 1000  # rankings of a cluster: the likelihood of 6 answers is then known to some percent
 
 
 class HeldOutScores:
@@ -172,7 +176,8 @@ def choose_clusters(
     """Choose the number of clusters by the exact likelihood of users held out.
 
     The users are cut into three parts; for each number of clusters the mixture is learnt from two
-    of them and scored on the third. To predict, take the smallest number within two standard errors
+    of them and scored on the third. Of users who compared pairs, six answers are scored, by draws
+    from the clusters. To predict, take the smallest number within two standard errors
     of the best (`to_predict`), where the error is that of the difference, user by user; to
     describe, the smallest beyond which a further cluster gains little (`to_describe`), which is
     what ``n_clusters="auto"`` takes. The numbers grow by ever
@@ -196,8 +201,8 @@ def choose_clusters(
     progress : bool or callable, optional
         As in :func:`fit`; the end may come early.
     distance : str
-        As in :func:`fit`; for users known in part, one with an exact likelihood: "footrule",
-        "kendall" without gaps, or "hamming" but for clicks.
+        As in :func:`fit`; for rankings known in part and clicks, one with an exact likelihood:
+        "footrule", "kendall" without gaps, or "hamming" but for clicks.
 
     Examples
     --------
@@ -212,8 +217,9 @@ def choose_clusters(
     alpha = None if alpha is None else check_alpha(alpha)
     check_preferences(prefs)
     check_not_votes(prefs)
-    law = make_law(prefs.one_row_each()[0], executor, distance)
-    if law.has_latent:
+    errors = MODELS["bernoulli" if prefs.is_contradictory else "none"](prefs.n_items)
+    law = make_law(prefs.one_row_each()[0], executor, distance, errors)
+    if law.has_latent and not isinstance(prefs, Pairs):
         raise ValueError(
             f"users known in part by {distance} have no exact likelihood by which to choose the "
             "number of clusters: give n_clusters as a number"
@@ -266,8 +272,34 @@ def _held_out_scores(
     """Log of the mean likelihood of each user of a fold, over clusters learnt from the others."""
     others = np.setdiff1d(rows, fold) if len(fold) < len(rows) else rows
     chain, users, logs = learn(law.select(others), n_clusters), law.select(fold), []
+    for _ in range(LATENT_SWEEPS if law.has_latent else 0):
+        chain.sweep(adapt=True)
     for _ in range(N_SNAPSHOTS):
         chain.sweep(adapt=True)
         chain.sweep(adapt=True)
-        logs.append(users.scores(chain.state.clusters, chain.state.weights))
+        if law.has_latent:
+            logs.append(_answer_scores(users, chain.state, chain.rng))
+        else:
+            logs.append(users.scores(chain.state.clusters, chain.state.weights))
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - math.log(N_SNAPSHOTS))
+
+
+def _answer_scores(users: Any, state: State, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Log likelihood of some answers of each user, always the same ones: the mean over draws from
+    the clusters of the probability that all are given."""
+    each = users.prefs.one_row_each()[0]
+    each, law = each.take(each.is_informative), users.errors.law(state.errors)
+    said = np.flatnonzero(each.counts)
+    order = np.lexsort([np.random.default_rng(0).random(len(said)), each.owners()[said]])
+    owners = each.owners()[said][order]
+    firsts = np.searchsorted(owners, np.arange(each.n_users))
+    asked = said[order][np.arange(len(said)) - firsts[owners] < N_ANSWERS]
+    firsts = np.searchsorted(each.owners()[asked], np.arange(each.n_users))
+    better, worse = each.better[asked], each.worse[asked]
+    total = np.zeros(each.n_users)
+    for consensus, alpha, weight in zip(state.consensus, state.alpha, state.weights, strict=True):
+        draws = users.distance.draw(users.n_items, float(alpha), N_DRAWS, int(rng.integers(2**63)))
+        apart = draws[:, consensus[worse] - 1] - draws[:, consensus[better] - 1]
+        logs = np.where(apart > 0, law.right[abs(apart)], law.wrong[abs(apart)])
+        total += weight * np.exp(np.add.reduceat(logs, firsts, axis=1)).mean(axis=0)
+    return np.log(total + 0.5 / N_DRAWS)  # half a draw more: none has 0
