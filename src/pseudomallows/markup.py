@@ -7,7 +7,8 @@ import html
 from collections.abc import Iterable, Sequence
 
 MARK = "#2f7fb3"  # of bars and dots, on light and on dark
-LONGEST = 80  # characters of a name
+LONGEST = 80  # characters of a name: a line of a terminal
+N_SHOWN = 5  # rows of a table in a notebook, beside the code: users, items, clusters
 LEFT, TOP, SIDE = 46, 10, 264  # the square of `calibration`, in units of its drawing
 Points = Sequence[tuple[float, float, float, float]]  # stated, observed, error, count
 

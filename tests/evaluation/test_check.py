@@ -8,7 +8,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.evaluation import Calibration
-from pseudomallows.evaluation.check import Check
+from pseudomallows.evaluation.check import CalibrationCheck
 from pseudomallows.preferences.splits import hide_random, keep_first
 
 
@@ -68,7 +68,7 @@ def test_the_interval_covers_the_difference_as_often_as_it_says():
         level = rng.beta(2, 6, (80, 1))  # users differ, so their recommendations go together
         stated = np.clip(level + rng.normal(0, 0.05, (80, 5)), 0.01, 0.99)
         observed = (rng.random((80, 5)) < level).astype(float)
-        low, high = Check.of(stated, observed, 10).interval
+        low, high = CalibrationCheck.of(stated, observed, 10).interval
         covered += low <= (level - stated).mean() <= high
     assert 270 <= covered <= 297  # 95 % of 300, within four standard errors
 
@@ -85,7 +85,7 @@ def test_of_clicks_of_one_time_those_count_that_chance_takes():
 
 
 def test_the_figures_of_one_user_are_numbers_or_none():
-    found = Check.of(np.array([[0.5, 0.25]]), np.array([[1.0, 0.0]]), 2).figures()
+    found = CalibrationCheck.of(np.array([[0.5, 0.25]]), np.array([[1.0, 0.0]]), 2).figures()
     assert (found["low"], found["high"], found["answer"]) == (None, None, "too few")
     assert found["bins"] == [
         {"stated": 0.25, "observed": 0.0, "count": 1},
@@ -97,25 +97,27 @@ def test_a_mean_that_is_right_does_not_hide_bins_that_are_wrong():
     rng = np.random.default_rng(4)
     stated = np.tile([0.4, 0.1, 0.1, 0.1], (300, 1))
     observed = (rng.random((300, 4)) < np.array([0.58, 0.04, 0.04, 0.04])).astype(float)
-    found = Check.of(stated, observed, 10)
+    found = CalibrationCheck.of(stated, observed, 10)
     low, high = found.interval
     assert low < 0.01
     assert high > -0.01
     assert found.answer == "no"
     assert "right on average, but not everywhere" in str(found)
     fair = (rng.random((300, 4)) < stated).astype(float)
-    assert Check.of(stated, fair, 10).answer == "yes"
+    assert CalibrationCheck.of(stated, fair, 10).answer == "yes"
 
 
 def test_small_probabilities_have_a_small_tolerance():
     """0.081 stated and 0.096 observed is a fifth too little."""
     bins = Calibration(np.array([0.081]), np.array([0.096]), np.array([30_000]))
-    found = Check(0.081, 0.096, 0.004, 3000, 30_000, bins)
+    found = CalibrationCheck(0.081, 0.096, 0.004, 3000, 30_000, bins)
     assert found.answer == "no"
     assert "too low now" in str(found)
-    near = Check(0.081, 0.085, 0.004, 3000, 30_000, bins)
+    near = CalibrationCheck(0.081, 0.085, 0.004, 3000, 30_000, bins)
     assert near.answer == "yes"
-    large = Check(0.5, 0.51, 0.004, 3000, 30_000, replace(bins, stated=np.array([0.095])))
+    large = CalibrationCheck(
+        0.5, 0.51, 0.004, 3000, 30_000, replace(bins, stated=np.array([0.095]))
+    )
     assert large.answer == "yes"
 
 

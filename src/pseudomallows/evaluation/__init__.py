@@ -1,12 +1,12 @@
 """How well a fit recommends, and how to make it again."""
 
-from .check import Check, check
+from .check import CalibrationCheck, check
 from .evaluate import evaluate
 from .figures import Calibration, Evaluation, Figure, Judged, Scores
 
 __all__ = [
     "Calibration",
-    "Check",
+    "CalibrationCheck",
     "Evaluation",
     "Figure",
     "Judged",

@@ -25,7 +25,7 @@ BIN_TOLERANCE = 0.05  # an error of one bin that nobody minds, likewise
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class CalibrationCheck:
     """Whether stated probabilities agree with what was observed.
 
     Attributes
@@ -48,7 +48,9 @@ class Check:
     calibration: Calibration
 
     @classmethod
-    def of(cls, stated: NDArray[np.float64], observed: NDArray[np.float64], n_bins: int) -> "Check":
+    def of(
+        cls, stated: NDArray[np.float64], observed: NDArray[np.float64], n_bins: int
+    ) -> "CalibrationCheck":
         """``stated[user, place]`` and ``observed[user, place]`` compared; NaN where there is no
         recommendation. The standard error is that of a ratio of sums over users."""
         is_item = ~np.isnan(stated)
@@ -140,7 +142,7 @@ class Check:
 
 def check(
     posterior: Fit, later: Any, k: int = 10, *, n_bins: int = 10, executor: Executor | None = None
-) -> Check:
+) -> CalibrationCheck:
     """Whether the probabilities of a fit are right on clicks that came after it.
 
     For each user of the fit with n new clicks, take the k best items, with the probabilities that
@@ -185,7 +187,7 @@ def check(
         share = window / new.n_clicks[rows]
         stated.append(np.where(best.items >= 0, best.probabilities, np.nan))
         observed.append(hits_of(best.items, new.take(rows)) * share[:, None])
-    return Check.of(np.concatenate(stated), np.concatenate(observed), n_bins)
+    return CalibrationCheck.of(np.concatenate(stated), np.concatenate(observed), n_bins)
 
 
 def _new_clicks(clicks: Clicks, later: Any) -> Clicks:

@@ -12,8 +12,6 @@ from ..preferences import Clicks
 from ..recommendations.recommend import Recommendations
 from .baselines import BASELINES
 
-POOR_CALIBRATION = 0.1  # ten points mislead
-
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -267,7 +265,7 @@ def check_hits(hits: float, hits_error: float, popularity: float) -> Check:
 def check_calibration(clicks: str, hits: float, stated: float, error: float) -> Check:
     """Do the stated probabilities agree with what was observed? `clicks` says which were hidden,
     `stated` is the mean probability, `error` the calibration error."""
-    answer = "no" if error > POOR_CALIBRATION else "with care"
+    answer = "no" if error > 3 * GOOD_CALIBRATION else "with care"
     answer = "yes" if error <= GOOD_CALIBRATION else answer
     meaning = "they mean what they say"
     meaning = meaning if answer == "yes" else "trust the order, not the probabilities"

@@ -7,10 +7,11 @@ from .._warn import warn
 from ..kernels.balancing import assignment_prices, newton_direction, sinkhorn
 from ..posteriors.diagnostics import BalanceWarning
 
+# With half and with twice of each of the next three, 20 and 100 items took 3 Newton steps or none.
 TOLERANCE = 1e-6  # every row and column sums to 1 within this
-MAX_STEPS = 200  # then a warning: the weights of the draws correct what is left
 RIDGE = 1e-10  # for shifts of the prices that change nothing; far below the tolerance
 N_ROUNDS = 20  # of Sinkhorn scaling before each attempt at a Newton step
+MAX_STEPS = 200  # then a warning: the weights of the draws correct what is left
 
 Array = NDArray[np.float64]
 

@@ -31,7 +31,10 @@ from .pseudo import PseudoMallows
 from .visit_orders import ORDERS
 
 Floats = NDArray[np.float64]
-N_CANDIDATES = 20  # among which "balanced" chooses: beside the tally of all users they cost little
+N_CANDIDATES = (
+    20  # among which "balanced" chooses: of 20 one has weight enough, and they cost little beside
+)
+# the tally of all users
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from ..rankings import (
 from .balanced import balance_weights
 from .visit_orders import from_middle, tied_rankings, v_rankings
 
-EXACT_ITEMS = 16  # up to here sums over all rankings are exact, by 2^n sets of ranks
+EXACT_ITEMS = 16  # up to here sums over all rankings are exact, by 2^n sets of ranks, in 0.1 s
 EXACT_ORDERS = 50_000  # up to here a sum over visit orders is: all 40,320 of 8 items
 MOST_SEEN = 30  # different draws of a law that may be nearly degenerate; more tell the error
 

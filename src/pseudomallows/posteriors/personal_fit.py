@@ -23,7 +23,7 @@ from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.own_orders import add_up_to, weigh_alphas
 from ..kernels.items.top_items import add_weight_rows, fill_rankings, rank_clicks
 from ..laws.own_laws import OWN_LAWS, OwnLaw
-from ..markup import bar, card, table
+from ..markup import N_SHOWN, bar, card, table
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
@@ -32,9 +32,8 @@ from .item_scores import ItemScores, no_factors
 from .posterior import Posterior
 from .recency import Recency
 
-FIRST_WINDOWS = (1, 3, 10)  # numbers of first clicks whose distribution is kept
-N_SHOWN = 5  # items in a notebook
-GOOD_CALIBRATION = 0.03  # three points are near enough
+FIRST_WINDOWS = (1, 3, 10)  # first clicks whose distribution is kept: threes, up to the usual k
+GOOD_CALIBRATION = 0.03  # three points: what is read as 30 % is then 27 to 33; "no" from nine on
 Floats = NDArray[np.float64]
 
 

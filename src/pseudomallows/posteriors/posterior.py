@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..distributions.scores import share_of_ranks
 from ..engines.executors import all_cores
 from ..engines.memory import DENSE_ITEMS, check_table
-from ..markup import Markup, card, interval, table
+from ..markup import N_SHOWN, Markup, card, interval, table
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
 from ..rankings import check_name, orderings_of
@@ -23,7 +23,6 @@ from .diagnose import Verdict, diagnose
 from .diagnostics import Diagnostics, weighted_effective_size
 
 KINDS = ("cp", "map", "mean")
-MAX_CLUSTERS_SHOWN = 8  # in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +97,7 @@ class Posterior:
             words += f", {n_clusters} clusters; in calls, cluster 1 is cluster=0"
         shares, n_shown = self.shares.mean(axis=(0, 1)), 10 if n_clusters == 1 else 5
         parts = []
-        for cluster in range(min(n_clusters, MAX_CLUSTERS_SHOWN)):
+        for cluster in range(min(n_clusters, N_SHOWN)):
             rows = [
                 (row["rank"], str(row["item"]), self._interval(row))
                 for row in self.summary(cluster, first=n_shown)

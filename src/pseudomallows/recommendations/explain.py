@@ -30,7 +30,7 @@ CLICK, POPULARITY, GIVEN, REST, CLUSTER, RANK = KINDS = (
     "rank",
 )
 ONE_USER, ONE = slice(0, 1), Threads(1)
-N_SPOKEN = 3  # reasons on each side that are put into words
+N_SPOKEN = 3  # reasons on each side that are put into words: as many as a sentence takes
 
 
 class Reasons(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, check_local
-from ..markup import Markup, bar, card, table
+from ..markup import N_SHOWN, Markup, bar, card, table
 from ..posteriors.intervals import intervals_of
 from ..posteriors.personal_fit import Fit, check_fit
 from ..preferences.frames import make_frame
@@ -22,7 +22,6 @@ from .users import check_posterior, clicks_of_one, needs_latent, new_users, user
 
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
 DIGITS = 6  # of a probability in a file: far below their error
-N_SHOWN = 5  # users in a notebook
 ONE, ONE_USER = Threads(1), slice(0, 1)
 
 

@@ -19,15 +19,16 @@ from ...kernels.kendall.click_sums import draw_kendall_users
 from ...kernels.kendall.next_items import KendallDraws, NextTables
 from ...kernels.streams import Streams
 from ...laws.click_laws import far_places, log_binomials
+from ...laws.own_laws import N_NEAR
 from ...posteriors.posterior import Posterior, common_consensus
 from ...rankings import orderings_of
 from .exact_means import logs_of
 from .recommender import Floats, Items, NextItems, Recommender, Users
 
 MOST_LAWS = 1024  # clusters of draws that are averaged: the standard error is at most 0.5 / 32
-# places whose probabilities are tabulated one by one, and down to which the best are sought
-N_TOP = 512
-LEFT_OUT = 1e-4  # of a user's weights, at most: clusters and draws that count for nearly nothing
+# Places whose probabilities are tabulated one by one, and down to which the best are sought.
+N_TOP = N_NEAR
+LEFT_OUT = 1e-4  # of a user's weights, at most, is left out: probabilities err by less, of 0.005
 
 
 class KendallRecommender(Recommender):

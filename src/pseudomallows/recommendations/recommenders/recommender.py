@@ -13,8 +13,8 @@ from ...kernels.look_up import choose_best
 from ...preferences import Clicks
 from ..item_filter import ItemFilter
 
-MOST_FEW = 256  # items that a quick way is asked for, those that are hidden included
-MAX_ERROR = 0.005  # of a recommended probability, unless another is asked for
+MOST_FEW = 256  # items that a quick way is asked for, hidden ones included: half of what it tables
+MAX_ERROR = 0.005  # of a recommended probability: half a point; half of it takes 4 times the draws
 Floats = NDArray[np.float64]
 Items = NDArray[np.int64]
 
