@@ -137,12 +137,12 @@ class OwnKendallLaw(OwnLaw):
 
     def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
         values = np.empty((len(rankings), len(self.alphas)))
-        logs = self._log_binomials(int(np.diff(clicks.starts).max(initial=0)))
+        logs = self.log_binomials_of(int(np.diff(clicks.starts).max(initial=0)))
         rates = self.alphas / self.n_items
         kendall_log_likelihoods(clicks, rankings, rates, logs, values)
         return values
 
-    def _log_binomials(self, largest: int) -> Floats:
+    def log_binomials_of(self, largest: int) -> Floats:
         """``[size, g]`` for so many clicks at least."""
         binomials = self._binomials
         if len(binomials) <= largest:

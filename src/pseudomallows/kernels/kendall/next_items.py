@@ -39,12 +39,12 @@ class KendallDraws(NamedTuple):
 
 
 class NextTables(NamedTuple):
-    """`log_binomials[size, g]` of so many clicks. With `line = lines[n_clicks]`,
-    `probabilities[line, place, g]` is the probability of the first places, and `far[line, number,
-    g]` the log of that at `places[number]`; a line of -1 is not made."""
+    """`log_binomials[size, g]` of so many clicks. With `line = lines[size]` of so many unclicked
+    items, `probabilities[line, place, g]` is the probability of the first places, and `far[line,
+    number, g]` the log of that at `places[number]`; a line of -1 is not made."""
 
     log_binomials: NDArray[np.float64]
-    lines: NDArray[np.int32]
+    lines: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     places: NDArray[np.int64]
     far: NDArray[np.float64]
@@ -259,7 +259,7 @@ def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors
             continue
         weigh_laws(mine, laws, next_tables.log_binomials, n_clusters, is_new, weights)
         used = all_used[: keep_heavy(weights, left_out, all_used)]
-        line, n_used, n_best = next_tables.lines[len(mine)], len(used), 0
+        line, n_used, n_best = next_tables.lines[size], len(used), 0
         theirs = np.empty((len(mine), n_used), np.int32)
         for j in range(len(mine)):
             seen[mine[j]] = -2 - row  # clicked
@@ -312,7 +312,7 @@ def kendall_some_probabilities(clicks, draws, tables, rules, wanted, probabiliti
             for i in range(len(used)):
                 theirs[j, i] = draws.ranks[mine[j], used[i]]
         for item in clicks_of(wanted, row):
-            line = tables.lines[len(mine)]
+            line = tables.lines[len(draws.ranks) - len(mine)]
             fill_own_probabilities(draws.ranks[item], theirs, used, tables, line, scratch, own)
             probabilities[row, item] = 0.0
             for i in range(len(used)):

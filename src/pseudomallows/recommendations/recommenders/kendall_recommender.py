@@ -6,23 +6,22 @@ draws and clusters, each weighed by the exact probability of the user's clicks.
 """
 
 import functools
-import threading
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import Executor, all_cores, blocks
+from ...engines.executors import Executor, blocks
 from ...engines.memory import check_table
 from ...kernels.click_rows import ClickRows
 from ...kernels.kendall import next_items as kernels
 from ...kernels.kendall.click_sums import draw_kendall_users
 from ...kernels.kendall.next_items import KendallDraws, NextTables
 from ...kernels.streams import Streams
-from ...laws.click_laws import far_places, log_binomials
-from ...laws.own_laws import N_NEAR
+from ...laws.own_laws import N_NEAR, OwnKendallLaw
 from ...posteriors.posterior import Posterior, common_consensus
 from ...rankings import orderings_of
 from .exact_means import logs_of
+from .next_tables import GridTables
 from .recommender import Floats, Items, NextItems, Recommender, Users
 
 MOST_LAWS = 1024  # clusters of draws that are averaged: the standard error is at most 0.5 / 32
@@ -38,15 +37,16 @@ class KendallRecommender(Recommender):
         super().__init__(posterior.items, common_consensus(posterior), posterior.chain_memberships)
         self.n_clusters = posterior.n_clusters
         self.draws, self._alphas = some_draws(posterior)
-        self._made: dict[int, NextTables] = {}  # by the window
-        self._binomials = np.zeros((1, len(self._alphas)))
-        self._lock = threading.Lock()
+        self._law = OwnKendallLaw(len(posterior.items), self._alphas)
+        self.tables: GridTables = GridTables(self._law, by_place=True, is_exact=True)
 
     def probabilities(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
     ) -> NextItems:
         """From tables; all draws at hand are used, whatever the error."""
-        tables = self._tables(window, np.unique(users.clicks.n_clicks))
+        sizes = np.unique(users.clicks.n_clicks).tolist()
+        logs = self._law.log_binomials_of(max(sizes, default=0))
+        tables = NextTables(logs, *self.tables.of(window, [self.n_items - size for size in sizes]))
 
         def table(part: slice) -> tuple[Floats, None]:
             by_item = np.empty((part.stop - part.start, self.n_items))
@@ -92,7 +92,7 @@ class KendallRecommender(Recommender):
     ) -> tuple[Floats, Floats]:
         """The probabilities by the laws of each cluster, which take turns."""
         clicks = users.block(slice(0, 1))
-        weights, logs = self._weights(clicks, users.is_new)[0], self._binomials
+        weights, logs = self._weights(clicks, users.is_new)[0], self._law.log_binomials_of(0)
         shares = np.zeros(self.n_clusters)
         probabilities = np.zeros((self.n_clusters, 1, self.n_items))
         for cluster in range(self.n_clusters):
@@ -111,7 +111,7 @@ class KendallRecommender(Recommender):
         """``weights[row, g]``."""
         n_rows = len(clicks.starts) - 1
         weights = np.empty((n_rows, len(self._alphas)))
-        logs = self._log_binomials(int(np.diff(clicks.starts).max(initial=0)))
+        logs = self._law.log_binomials_of(int(np.diff(clicks.starts).max(initial=0)))
         for row in range(n_rows):
             mine = clicks.codes[clicks.starts[row] : clicks.starts[row + 1]]
             kernels.weigh_laws(mine, self.draws, logs, self.n_clusters, is_new, weights[row])
@@ -119,7 +119,7 @@ class KendallRecommender(Recommender):
 
     def new_memberships(self, users: Users, executor: Executor) -> Floats:
         """By the exact probability of the clicks under each draw and cluster."""
-        logs = self._log_binomials(int(users.clicks.n_clicks.max(initial=0)))
+        logs = self._law.log_binomials_of(int(users.clicks.n_clicks.max(initial=0)))
         memberships = np.empty((users.clicks.n_users, self.n_clusters))
 
         def work(part: slice) -> None:
@@ -142,73 +142,6 @@ class KendallRecommender(Recommender):
             law = (orderings_of(self.draws.ranks[:, g]), self.draws.rates[g])
             draw_kendall_users(streams, clicks, *law, counts, none)
         return counts
-
-    # Tables
-
-    def _log_binomials(self, largest: int) -> Floats:
-        """``[size, g]`` for so many clicks at least."""
-        if len(self._binomials) <= largest:
-            columns = [log_binomials(self.n_items, alpha, largest) for alpha in self._alphas]
-            self._binomials = np.ascontiguousarray(np.stack(columns, axis=1))
-        return self._binomials
-
-    def _tables(self, window: int, sizes: NDArray[np.int64]) -> NextTables:
-        """The tables for users with so many clicks; one serves all of them, and all later calls."""
-        tables = self._made.get(window)
-        if tables is not None and (tables.lines[sizes] >= 0).all():  # waits for no other thread
-            return tables
-        with self._lock:
-            before = self._made.get(window) or self._nothing(window)
-            missing = sizes[before.lines[sizes] < 0]
-            made = list(all_cores().map(lambda size: self._make(window, int(size)), missing))
-            lines = before.lines.copy()
-            lines[missing] = len(before.probabilities) + np.arange(len(missing))
-            self._made[window] = NextTables(
-                self._log_binomials(int(sizes.max(initial=0))),
-                lines,
-                np.concatenate(
-                    [before.probabilities, *(probabilities[None] for probabilities, _ in made)]
-                ),
-                before.places,
-                np.concatenate([before.far, *(far[None] for _, far in made)]),
-            )
-            return self._made[window]
-
-    def _nothing(self, window: int) -> NextTables:
-        n_laws, n_top = len(self._alphas), min(self.n_items, max(N_TOP, 4 * window))
-        places = far_places(n_top, self.n_items)
-        lines = np.full(self.n_items + 1, -1, dtype=np.int32)
-        probabilities, far = np.empty((0, n_top, n_laws)), np.empty((0, len(places), n_laws))
-        return NextTables(self._binomials, lines, probabilities, places, far)
-
-    def _make(self, window: int, n_clicks: int) -> tuple[Floats, Floats]:
-        nothing = self._nothing(window)
-        probabilities, far = (
-            np.empty(nothing.probabilities.shape[1:]),
-            np.empty(nothing.far.shape[1:]),
-        )
-        size = self.n_items - n_clicks
-        for g, rate in enumerate(self.draws.rates.tolist()):
-            kernels.fill_place_probabilities(rate, size, window, probabilities[:, g])
-            kernels.fill_far_probabilities(rate, size, window, nothing.places, far[:, g])
-        return probabilities, far
-
-    def prepare_size(self, n_clicks: int, window: int) -> None:
-        """Make the tables for all who have that many clicks."""
-        self._tables(window, np.array([n_clicks]))
-
-    def is_ready(self, n_clicks: int, window: int) -> bool:
-        """Are they made?"""
-        tables = self._made.get(window)
-        return tables is not None and bool(tables.lines[n_clicks] >= 0)
-
-    def table_bytes(self) -> int:
-        """Memory of the tables."""
-        return sum(part.nbytes for made in list(self._made.values()) for part in made)
-
-    def drop_tables(self, window: int) -> None:
-        """Forget those of a window."""
-        self._made.pop(window, None)
 
 
 def some_draws(posterior: Posterior) -> tuple[KendallDraws, Floats]:

@@ -16,33 +16,24 @@ from ...kernels.footrule.own_orders import GridProbabilities
 from ...laws.own_laws import OwnLaw
 
 
-def shared_size(size: int, n_items: int) -> int:
-    """The size whose table serves a size too: itself up to 256, then one at most 1/128 larger, by
-    which the probabilities of the first places hardly change.
+def step_of(size: int) -> int:
+    """From one table to the next: 1 up to 256, then at most 1/128 of the size, by which the
+    probabilities of the first places hardly change. A power of 2, so that sizes never change their
+    table.
 
-    >>> shared_size(200, 1000), shared_size(601, 1000), shared_size(999, 1000)
-    (200, 604, 1000)
+    >>> step_of(200), step_of(601), step_of(999)
+    (1, 4, 4)
     """
-    step = _step(size)
-    return min(-(-size // step) * step, n_items)
-
-
-def _step(size: int) -> int:
-    """From one table to the next: a power of 2, so that sizes never change their table."""
     return 1 << max((size - 1).bit_length() - 8, 0)
 
 
-def sizes_like(size: int, n_items: int) -> list[int]:
-    """The sizes that a table serves."""
-    below = range(max(1, size - _step(size)), size + 1)
-    return [each for each in below if shared_size(each, n_items) == size]
-
-
 class GridTables:
-    """Tables of the exact law of users with a consensus of their own, for a grid of alphas."""
+    """Tables of an exact law at the alphas of a grid, or of draws: the alphas before the places or,
+    with `by_place`, behind them. Sizes that are nearly the same share one, unless `is_exact`."""
 
-    def __init__(self, law: OwnLaw):
-        self.law, self.n_items = law, law.n_items
+    def __init__(self, law: OwnLaw, by_place: bool = False, is_exact: bool = False):
+        self.law, self.n_items, self.by_place = law, law.n_items, by_place
+        self._step = (lambda size: 1) if is_exact else step_of
         self._made: dict[int, GridProbabilities] = {}
         self._lock = threading.Lock()
 
@@ -55,11 +46,12 @@ class GridTables:
             return tables
         with self._lock:
             lines, probabilities, places, far = self._made.get(window) or self._nothing(window)
-            missing = sorted({shared_size(n, self.n_items) for n in wanted if lines[n] < 0})
+            missing = sorted({self._shared(n) for n in wanted if lines[n] < 0})
             made = list(all_cores().map(lambda size: self.make_one(window, size), missing))
             lines = lines.copy()
             for number, size in enumerate(missing, len(probabilities)):
-                lines[sizes_like(size, self.n_items)] = number
+                like = range(max(1, size - self._step(size)), size + 1)
+                lines[[each for each in like if self._shared(each) == size]] = number
             more = np.concatenate([probabilities, *(near[None] for near, _ in made)])
             more_far = np.concatenate([far, *(beyond[None] for _, beyond in made)])
             self._made[window] = GridProbabilities(lines, more, places, more_far)
@@ -79,11 +71,22 @@ class GridTables:
         """Memory."""
         return sum(part.nbytes for table in list(self._made.values()) for part in table)
 
+    def _shared(self, size: int) -> int:
+        """The size whose table serves a size."""
+        step = self._step(size)
+        return min(-(-size // step) * step, self.n_items)
+
     def _nothing(self, window: int) -> GridProbabilities:
         n_near, places = self.law.places(window)
         lines, n_alphas = np.full(self.n_items + 1, -1, dtype=np.int64), len(self.law.alphas)
-        near, far = np.empty((0, n_alphas, n_near)), np.empty((0, n_alphas, len(places)))
+        near, far = (np.empty((0, n_alphas, number)) for number in (n_near, len(places)))
+        near, far = self._turned(near), self._turned(far)
         return GridProbabilities(lines, near, places, far)
 
     def make_one(self, window: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        return self.law.next_probabilities(window, size)
+        """Of one size."""
+        near, far = self.law.next_probabilities(window, size)
+        return self._turned(near), self._turned(far)
+
+    def _turned(self, table: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray(table.swapaxes(-1, -2)) if self.by_place else table

@@ -157,11 +157,8 @@ class PersonalRecommender(Recommender):
         super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
         self._model = fit.model()
         self._made: dict[bool, PersonalProbabilities] = {}
-        self._told = 0  # the largest window that was warned of
-
-    @property
-    def _personal(self) -> PersonalProbabilities:
-        return self._personal_for(None)
+        self._warned = 0  # the largest window that was warned of
+        self.tables = self._personal_for(None).tables
 
     def _personal_for(self, seen: Clicks | None) -> PersonalProbabilities:
         """That of the model which holds for such clicks, made once."""
@@ -191,9 +188,9 @@ class PersonalRecommender(Recommender):
 
     def _warn(self, window: int) -> None:
         correction = self._model.correction
-        if correction is None or correction.covers(window) or window <= self._told:
+        if correction is None or correction.covers(window) or window <= self._warned:
             return
-        self._told = window
+        self._warned = window
         warn(UncorrectedWarning(window, correction.largest))
 
     def new_memberships(self, users: Users, executor: Executor) -> Floats:
@@ -215,21 +212,3 @@ class PersonalRecommender(Recommender):
         consensus = personal.rankings_of(personal.scores_for(clicks, one, users.rows))
         alpha_weights = personal.shares_by(slice_clicks(clicks, one), consensus)[0]
         return personal.law.count_ranks(clicks.codes, consensus[0], alpha_weights, n_draws, rng)
-
-    # Tables
-
-    def prepare_size(self, n_clicks: int, window: int) -> None:
-        """Make the tables for all who have that many clicks."""
-        self._personal.tables.of(window, [self.n_items - n_clicks])
-
-    def is_ready(self, n_clicks: int, window: int) -> bool:
-        """Are they made?"""
-        return self._personal.tables.has(window, self.n_items - n_clicks)
-
-    def table_bytes(self) -> int:
-        """Memory of the tables."""
-        return self._personal.tables.nbytes
-
-    def drop_tables(self, window: int) -> None:
-        """Forget those of a window."""
-        self._personal.tables.drop(window)

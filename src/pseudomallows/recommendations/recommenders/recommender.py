@@ -12,6 +12,7 @@ from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.look_up import choose_best
 from ...preferences import Clicks
 from ..item_filter import ItemFilter
+from .next_tables import GridTables
 
 MOST_FEW = 256  # items that a quick way is asked for, hidden ones included: half of what it tables
 MAX_ERROR = 0.005  # of a recommended probability: half a point; half of it takes 4 times the draws
@@ -149,6 +150,8 @@ class Recommender(ABC):
     It holds arrays of the posterior, never the posterior, so that both go when nobody needs them.
     """
 
+    tables: GridTables | None = None  # from which probabilities are looked up
+
     def __init__(
         self, items: NDArray[Any], consensus: NDArray[np.int32], chain_memberships: NDArray[Any]
     ):
@@ -201,16 +204,20 @@ class Recommender(ABC):
 
     # Tables, where there are some
 
-    def prepare_size(self, n_clicks: int, window: int) -> None:  # noqa: B027
+    def prepare_size(self, n_clicks: int, window: int) -> None:
         """Make the tables for all who have that many clicks."""
+        if self.tables is not None:
+            self.tables.of(window, [self.n_items - n_clicks])
 
     def is_ready(self, n_clicks: int, window: int) -> bool:
         """Are they made?"""
-        return True
+        return self.tables is None or self.tables.has(window, self.n_items - n_clicks)
 
     def table_bytes(self) -> int:
         """Memory of the tables."""
-        return 0
+        return 0 if self.tables is None else self.tables.nbytes
 
-    def drop_tables(self, window: int) -> None:  # noqa: B027
+    def drop_tables(self, window: int) -> None:
         """Forget those of a window."""
+        if self.tables is not None:
+            self.tables.drop(window)
