@@ -28,9 +28,9 @@ from .products import AllProducts, Products
 N_ROUNDS = 6  # of the greedy search, a change of one weight each; on retail 3 and 12 did as well
 # Up to how many items, how many inner splits, users of each.
 SPLITS = ((CUBIC_ITEMS, 5, 2500), (DENSE_ITEMS, 1, 5000), (math.inf, 1, 2500))
-N_PLACES = 100  # with more than `CUBIC_ITEMS`, so many of the best by each part are ranked
+N_PLACES = 100  # best by each part, which alone are ranked with many items; see measurements.md
 MAX_CELLS = 1_000_000  # of a table of scores, 8 MB
-LEAST_SPREAD = 128  # users behind the spread of scores, with very many items
+LEAST_SPREAD = 128  # users behind the spread of scores: known to 1 / sqrt(2 * 128), 6 %
 MIN_SCORED, MIN_ITEMS = MIN_USERS, 10  # with fewer, hidden clicks cannot tell blends apart
 MOST_IMPORTANCE, SMOOTHING = 3.0, 5  # of a user, so that no few users decide (1.5 and 6 did as well
 # on retail); and users added to the counts, so that it is about 1 at rare numbers of clicks
