@@ -367,42 +367,22 @@ _ORDER = (
     "most_clicked() is the order of the population, pm.recommend and "
     "pm.recommendations.user_intervals answer for each user, and method='mcmc' has a consensus"
 )
+_ALPHA = "alphas and alpha_shares are the distribution of alpha over the users"
 _CLUSTERS = "for clusters fit with another method and n_clusters"
 _DRAWS = "method='mcmc' has draws; pm.evaluate checks whether the probabilities are calibrated"
 _ERRORS = "clicks have no errors; comparisons may: pm.Preferences.from_pairs"
-INSTEAD = {
-    "consensus": _ORDER,
-    "log_evidence": "it has no evidence",
-    "log_evidence_error": "it has no evidence",
-    "point_consensus": _ORDER,
-    "rank_probabilities": _ORDER,
-    "pair_probabilities": _ORDER,
-    "intervals": _ORDER,
-    "alpha_intervals": "alphas and alpha_shares are the distribution of alpha over the users",
-    "mean_ranks": _ORDER,
-    "shares_of_ranks": _ORDER,
-    "summary": _ORDER,
-    "to_frame": _ORDER,
-    "best": _ORDER,
-    "alpha": "alphas and alpha_shares are the distribution of alpha over the users",
-    "shares": _CLUSTERS,
-    "memberships": _CLUSTERS,
-    "chain_memberships": _CLUSTERS,
-    "labels": _CLUSTERS,
-    "membership_frame": _CLUSTERS,
-    "check_cluster": _CLUSTERS,
-    "errors": _ERRORS,
-    "theta": _ERRORS,
-    "weights": _DRAWS,
-    "log_posterior": _DRAWS,
-    "latent": _DRAWS,
-    "order": _DRAWS,
-    "diagnostics": _DRAWS,
-    "all_diagnostics": _DRAWS,
-    "equal_draws": _DRAWS,
-    "effective_size": _DRAWS,
-    "to_arviz": _DRAWS,
-}  # what a posterior has: what to ask a personal fit instead
+INSTEAD = {  # what a posterior has: what to ask a personal fit instead
+    **dict.fromkeys(("consensus", "point_consensus", "best", "mean_ranks", "intervals"), _ORDER),
+    **dict.fromkeys(("rank_probabilities", "pair_probabilities", "shares_of_ranks"), _ORDER),
+    **dict.fromkeys(("summary", "to_frame"), _ORDER),
+    **dict.fromkeys(("alpha", "alpha_intervals"), _ALPHA),
+    **dict.fromkeys(("log_evidence", "log_evidence_error"), "it has no evidence"),
+    **dict.fromkeys(("shares", "memberships", "chain_memberships", "labels"), _CLUSTERS),
+    **dict.fromkeys(("membership_frame", "check_cluster"), _CLUSTERS),
+    **dict.fromkeys(("errors", "theta"), _ERRORS),
+    **dict.fromkeys(("weights", "log_posterior", "latent", "order", "equal_draws"), _DRAWS),
+    **dict.fromkeys(("diagnostics", "all_diagnostics", "effective_size", "to_arviz"), _DRAWS),
+}
 
 Fit = Posterior | PersonalFit  # what `fit` returns and `load` reads
 
