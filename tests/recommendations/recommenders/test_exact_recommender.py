@@ -10,7 +10,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.posteriors.posterior import Posterior
-from pseudomallows.recommendations.recommenders.exact_means import spread
+from pseudomallows.recommendations.recommenders.exact_recommender import spread
 
 N_ITEMS = 4
 RANKINGS = list(itertools.permutations(range(1, N_ITEMS + 1)))

@@ -20,7 +20,7 @@ from ...kernels.streams import Streams
 from ...laws.own_laws import N_NEAR, OwnKendallLaw
 from ...posteriors.posterior import Posterior, common_consensus
 from ...rankings import orderings_of
-from .exact_means import logs_of
+from .exact_recommender import logs_of
 from .next_tables import GridTables
 from .recommender import Floats, Items, NextItems, Recommender, Users
 
