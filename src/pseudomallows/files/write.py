@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from ..preferences.frames import rows_of
 from .atomic import check_target, is_stream, write_whole
 from .csv_files import write_rows
 from .source import ending_of
@@ -56,7 +57,7 @@ def open_table(
             yield table.write
     elif as_json or ending == ".json":
         rows: list[dict[str, Any]] = []
-        yield lambda columns: rows.extend(_rows(columns))
+        yield lambda columns: rows.extend(rows_of(columns))
         with open_target(path) as stream:
             stream.write((as_text(rows) + "\n").encode())
     else:
@@ -107,11 +108,6 @@ def safe_cell(value: Any) -> Any:
     if not isinstance(value, str) or not value.startswith(FORMULA) or NUMBER.fullmatch(value):
         return value
     return f"'{value}"
-
-
-def _rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    values = zip(*map(_plain, columns.values()), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in values]
 
 
 def check_table(path: str | os.PathLike[str]) -> str:

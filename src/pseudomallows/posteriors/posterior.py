@@ -16,7 +16,7 @@ from ..engines.executors import all_cores
 from ..engines.memory import DENSE_ITEMS, check_table
 from ..markup import N_SHOWN, Markup, card, interval, table
 from ..preferences import Clicks, Preferences
-from ..preferences.frames import make_frame
+from ..preferences.frames import make_frame, rows_of
 from ..rankings import check_name, orderings_of
 from . import intervals
 from .diagnose import Verdict, diagnose
@@ -343,8 +343,7 @@ class Posterior:
         """The CP consensus, best item first, with intervals and mean ranks: one dict an item, of
         the `first` items if that is given."""
         columns = self._summary(cluster, probability)
-        values = zip(*(column[:first].tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in values]
+        return rows_of({name: column[:first] for name, column in columns.items()})
 
     def _summary(self, cluster: int, probability: float) -> dict[str, NDArray[Any]]:
         """The columns of `summary`."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..engines.executors import Threads
 from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
-from ..preferences.frames import make_frame
+from ..preferences.frames import Columns
 from ..rankings import check_count
 from .latent_ranks import LatentRanks
 from .recommenders.choose_recommender import recommender_of
@@ -49,7 +49,7 @@ class Reasons(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Columns):
     """What speaks for an item, for one user, and how much; it prints as sentences.
 
     Attributes
@@ -100,15 +100,6 @@ class Explanation:
             for name, values in columns.items()
         }
         return {"kind": self.kinds, "reason": self.names} | rounded
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """The same as one dict a reason."""
-        columns = {name: _listed(values) for name, values in self.to_columns().items()}
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_frame(self) -> Any:
-        """A pandas frame: kind, reason, amount, share, and the details."""
-        return make_frame(self.to_columns())
 
     def __str__(self) -> str:
         """The reasons in words."""
@@ -222,10 +213,6 @@ def _explanation(user: Any, item: Any, reasons: Reasons, probability: float, k: 
     return Explanation(
         user, item, reasons.what, value, probability, k, kinds, names, amounts[order], details
     )
-
-
-def _listed(values: Any) -> list[Any]:
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
 def reasons_of_one(posterior: Fit, users: Users, items: NDArray[np.int64], window: int) -> Reasons:

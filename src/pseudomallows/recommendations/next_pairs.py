@@ -17,7 +17,7 @@ from ..distances.distance import Distance
 from ..distances.vote_tally import log_probabilities
 from ..posteriors.personal_fit import Fit
 from ..posteriors.posterior import Posterior
-from ..preferences.frames import make_frame
+from ..preferences.frames import make_frame, rows_of
 from ..rankings import as_rng, check_count
 
 Floats = NDArray[np.float64]
@@ -62,9 +62,7 @@ class NextPairs:
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict a pair."""
-        columns = self._columns()
-        values = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in values]
+        return rows_of(self._columns())
 
     def to_frame(self) -> Any:
         """A pandas frame: item, other, the probability of each answer, information in bits."""

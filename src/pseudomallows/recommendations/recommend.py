@@ -12,7 +12,7 @@ from ..engines.executors import Executor, Threads, all_cores, blocks, check_exec
 from ..markup import N_SHOWN, Markup, bar, card, table
 from ..posteriors.intervals import intervals_of
 from ..posteriors.personal_fit import Fit, check_fit
-from ..preferences.frames import make_frame
+from ..preferences.frames import Columns
 from ..rankings import as_rng, check_count, check_number
 from .item_filter import ItemFilter, parse_filter
 from .latent_ranks import LatentRanks
@@ -26,7 +26,7 @@ ONE, ONE_USER = Threads(1), slice(0, 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Recommendations:
+class Recommendations(Columns):
     """The best unseen items of each user, best first.
 
     Attributes
@@ -68,23 +68,13 @@ class Recommendations:
         words = f"the first {len(first.users)} of {len(self.users):,} users"
         return card("Recommendations", words, table(["user", "place", "item", "probability"], rows))
 
-    def to_rows(self) -> list[dict[str, Any]]:
-        """One dict for each user and place: user, place (from 1), item, probability."""
-        columns = self.to_columns()
-        values = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in values]
-
     def to_columns(self, digits: int | None = None) -> dict[str, NDArray[Any]]:
-        """The same as columns; `digits` are those of the probabilities, default all."""
+        """Columns user, place (from 1), item, probability; `digits` are those of the last."""
         rows, places = np.nonzero(self.items >= 0)
         names = self.item_names[self.items[rows, places]]
         stated = self.probabilities[rows, places]
         rounded = stated if digits is None else stated.round(digits)
         return dict(zip(COLUMNS, (self.users[rows], places + 1, names, rounded), strict=True))
-
-    def to_frame(self) -> Any:
-        """A pandas frame: user, place, item, probability."""
-        return make_frame(self.to_columns())
 
 
 def _probability(probability: float) -> Markup:

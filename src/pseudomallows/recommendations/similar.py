@@ -10,7 +10,7 @@ from ..engines.executors import blocks
 from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import rows_of_names
-from ..preferences.frames import make_frame
+from ..preferences.frames import Columns
 from ..rankings import check_count
 from .explain import ONE
 from .recommenders.choose_recommender import recommender_of
@@ -21,7 +21,7 @@ BLOCK_CELLS = 1 << 22  # scores that are made at a time: 16 MB in single precisi
 
 
 @dataclass(frozen=True, eq=False)
-class Similar:
+class Similar(Columns):
     """Items like one item, or users like one user, the most similar first.
 
     Attributes
@@ -48,16 +48,6 @@ class Similar:
         """Columns: place, the item or user, similarity."""
         values = self.similarities if digits is None else self.similarities.round(digits)
         return {"place": np.arange(1, len(values) + 1), self.what: self.names, "similarity": values}
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """One dict for each."""
-        columns = self.to_columns()
-        values = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in values]
-
-    def to_frame(self) -> Any:
-        """A pandas frame: place, the item or user, similarity."""
-        return make_frame(self.to_columns())
 
 
 def similar_items(posterior: Fit, item: Any, k: int = 10) -> Similar:
