@@ -16,7 +16,7 @@ from ..kernels.latent.statements import NEVER, ErrorLaw
 
 THETA_PRIOR = (1.0, 1.0)  # of a Beta cut off at 1/2: every theta below is as likely
 CERTAINTY_MEAN = 5.0  # of the exponential prior of both: at 5, one answer of 150 is wrong
-N_STEPS, STEP = 10, 0.4  # of the walk of the log certainties in a sweep
+N_STEPS, STEP = 10, 0.4  # of the random walk of the log certainties in a sweep
 LEAST_CERTAINTY, MOST_CERTAINTY = 1e-6, 500.0  # as good as none and as sure, without overflow
 Counts = NDArray[np.int64]
 

@@ -21,7 +21,7 @@ from ..preferences.frames import make_frame, rows_of
 from ..rankings import as_rng, check_count
 
 Floats = NDArray[np.float64]
-MOST_CELLS = 10**8  # of draws times pairs, a second or two; of more draws, some are taken, evenly
+MOST_CELLS = 10**8  # of draws times pairs, some 8 seconds; of more draws, some are taken, evenly
 N_ALPHAS = 9  # with a table each: half as many double the error, twice as many gain little
 FEWEST_DRAWS, MOST_DRAWS = 2000, 20_000  # of a table; 20,000 are off by 0.003 bits, 4,000 by 0.008
 TABLE_CELLS = 4 * 10**7  # of draws times cells of a table, which takes about 0.1 seconds
