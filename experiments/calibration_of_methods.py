@@ -76,6 +76,7 @@ class Setting:
     alpha: float | None
     options: dict[str, Any] = field(default_factory=dict)
     data_alpha: float | None = None  # simulate with another alpha than the model's
+    n_draws: int = N_DRAWS
 
 
 def chain_setting(move: str, sampled: bool, data: str) -> Setting:
@@ -141,7 +142,7 @@ def fit_draws(setting: Setting, rankings: Array, rng: np.random.Generator) -> tu
             preferences_of(setting, rankings),
             setting.method,
             setting.alpha,
-            n_draws=N_WEIGHTED if weighted else N_DRAWS,
+            n_draws=N_WEIGHTED if weighted else setting.n_draws,
             rng=rng,
             executor=pm.Threads(1),
             **setting.options,
@@ -149,7 +150,7 @@ def fit_draws(setting: Setting, rankings: Array, rng: np.random.Generator) -> tu
     consensuses, alphas = posterior.consensus[0, :, 0], posterior.alpha[0, :, 0]
     if not weighted:
         return consensuses, alphas
-    taken = rng.choice(N_WEIGHTED, N_DRAWS, p=posterior.weights[0])
+    taken = rng.choice(N_WEIGHTED, setting.n_draws, p=posterior.weights[0])
     return consensuses[taken], alphas[taken]
 
 
@@ -185,7 +186,7 @@ def run_task(settings: list[Setting], seed: int, task: tuple[int, int]) -> list[
     setting = settings[number]
     places = replicate(setting, np.random.default_rng((seed, number, replication)))
     shared = {"version": pm.__version__, "seed": seed}
-    shared |= {"n_items": N_ITEMS, "n_users": N_USERS, "n_draws": N_DRAWS}
+    shared |= {"n_items": N_ITEMS, "n_users": N_USERS, "n_draws": setting.n_draws}
     shared |= {"method": setting.name, "data": setting.data, "replication": replication}
     return [shared | {"quantity": quantity, "place": place} for quantity, place in places.items()]
 
