@@ -12,7 +12,7 @@ import naive
 import pseudomallows as pm
 from exact_posteriors import EXAMPLES, Exact, chi_square
 from pseudomallows import distances
-from pseudomallows.laws import law
+from pseudomallows.laws import full, law
 from pseudomallows.sampling import run, start
 from pseudomallows.sampling.reproduce import call_of
 
@@ -108,6 +108,7 @@ def test_threads_and_blocks_leave_no_trace(name, n_clusters, monkeypatch):
     whole, _ = wanted(name, n_clusters)
     monkeypatch.setattr(law, "LEAST_ROWS", 1)
     monkeypatch.setattr(law, "N_BLOCKS", 13)
+    monkeypatch.setattr(full, "ROWS_SCALE", 1)
     assert_same(fit(name, n_clusters, executor=pm.Threads(2)), whole)
 
 
