@@ -1,5 +1,8 @@
 """Reading ten million clicks into the sparse form: ours, polars and DuckDB, in one run.
 
+Ours reads the file, and data frames of it by pandas (text, and categories), polars and pyarrow;
+the seconds of a frame are those of `from_clicks`, its memory includes the frame.
+
 Users and items are names (text). Each reader runs in a process of its own, so that the peak of its
 memory is its own; figures are the best of `--repeats`. On a busy machine compare the seconds of all
 processors, which add up its threads and do not count the time of others. The rivals do the same
@@ -22,8 +25,8 @@ from scipy.sparse import csr_array
 from timing import print_table, words
 
 
-def write_log(folder, n_rows, seed):
-    """The log as CSV and Parquet."""
+def write_log(folder, n_rows, seed, has_numbers):
+    """The log as CSV and Parquet; users and items are numbers, or text."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -36,6 +39,9 @@ def write_log(folder, n_rows, seed):
         "item": items.take(pa.array((len(items) * rng.random(n_rows) ** 3).astype(np.int64))),
         "time": pa.array(rng.integers(0, 10**9, n_rows)),
     }
+    if has_numbers:
+        codes = {name: rows[name].dictionary_encode().indices for name in ("user", "item")}
+        rows |= {name: places.cast(pa.int64()) for name, places in codes.items()}
     table = pa.table(rows)
     pyarrow.csv.write_csv(table, folder / "log.csv")
     pyarrow.parquet.write_table(table, folder / "log.parquet")
@@ -48,10 +54,42 @@ def to_starts(rows, codes, n_items):
     return table.nnz
 
 
-def by_us(path):
+def by_us(source):
     import pseudomallows as pm
 
-    return len(pm.read(path).codes)
+    if isinstance(source, str):
+        return len(pm.read(source).codes)
+    return len(pm.Preferences.from_clicks(source).codes)
+
+
+def pandas_frame(path):
+    import pandas as pd
+
+    return pd.read_parquet(path)
+
+
+def pandas_categories(path):
+    return pandas_frame(path).astype({"user": "category", "item": "category"})
+
+
+def polars_frame(path):
+    import polars as pl
+
+    return pl.read_parquet(path)
+
+
+def arrow_table(path):
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(path)
+
+
+FRAMES = {
+    "ours, of pandas": pandas_frame,
+    "ours, of categories": pandas_categories,
+    "ours, of polars": polars_frame,
+    "ours, of pyarrow": arrow_table,
+}
 
 
 def by_polars(path):
@@ -93,15 +131,16 @@ def by_duckdb(path):
     return to_starts(found["row"], found["code"], len(names[1]))
 
 
-READERS = {"ours": by_us, "polars": by_polars, "DuckDB": by_duckdb}
+READERS = {"ours": by_us, **dict.fromkeys(FRAMES, by_us)}
+READERS |= {"polars": by_polars, "DuckDB": by_duckdb}
 
 
 def child(reader, path):
     """Read once; print seconds, those of all processors, peak memory, and clicks."""
-    import_of = {"polars": "polars", "DuckDB": "duckdb"}.get(reader, "pseudomallows.files.arrow")
-    __import__(import_of)
+    __import__({"polars": "polars", "DuckDB": "duckdb"}.get(reader, "pseudomallows.files.arrow"))
+    source = FRAMES[reader](path) if reader in FRAMES else path
     started, busy = time.perf_counter(), time.process_time()
-    n_clicks = READERS[reader](path)
+    n_clicks = READERS[reader](source)
     seconds, busy = time.perf_counter() - started, time.process_time() - busy
     print(seconds, busy, peak_memory(), n_clicks)
 
@@ -117,6 +156,7 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--numbers", action="store_true", help="users and items are numbers")
     parser.add_argument("--child", nargs=2)
     given = parser.parse_args()
     if given.child:
@@ -124,10 +164,12 @@ def main():
         return
     with tempfile.TemporaryDirectory() as name:
         folder, rows = Path(name), []
-        write_log(folder, given.rows, given.seed)
+        write_log(folder, given.rows, given.seed, given.numbers)
         for file in ("log.csv", "log.parquet"):
             size = os.path.getsize(folder / file)
             for reader in READERS:
+                if reader in FRAMES and file == "log.csv":
+                    continue
                 command = [sys.executable, __file__, "--child", reader, str(folder / file)]
                 runs = []
                 for _ in range(given.repeats):

@@ -49,10 +49,8 @@ OPTIONAL = {  # library: the modules that import it
     "psycopg": {"web.stores.postgres"},
     "pyarrow": {
         "files.arrow.__init__",
-        "files.arrow.name_codes",
         "files.arrow.parquet",
         "files.arrow.parquet_rows",
-        "files.arrow.text",
     },
     "shtab": {"cli.parser"},
     "starlette": {"web.app", "web.endpoints", "web.guard", "web.handlers"},

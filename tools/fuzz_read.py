@@ -1,7 +1,7 @@
 """Feed the readers bytes that look for trouble: only a ValueError is an answer, or preferences.
 
-Text is read both ways, by pyarrow in small blocks and by the csv module: the answers must be the
-same.
+Text is read both ways, by polars after a look in small blocks and by the csv module: the answers
+must be the same.
 
 Needs `pip install atheris`; run, for instance, `python tools/fuzz_read.py -max_total_time=180`.
 """
@@ -15,7 +15,7 @@ import atheris
 
 with atheris.instrument_imports(include=["pseudomallows", "csv"]):
     import pseudomallows as pm
-    from pseudomallows.files.arrow import text as arrow_text
+    from pseudomallows.files import tables
     from pseudomallows.files.kinds import KINDS
 
 NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.wmd", "x.npz", "x.parquet", "x.csv.gz", "x")
@@ -32,7 +32,7 @@ def read_bytes(data: bytes) -> None:
     path.write_bytes(data[2:])
     DOOR.LARGE = 4_000_000
     answer = answer_of(path, kind)
-    DOOR.LARGE, arrow_text.BLOCK = 0, 64 + data[1]
+    DOOR.LARGE, tables.BLOCK = 0, 64 + data[1]
     again = answer_of(path, kind)
     if again != answer:
         raise RuntimeError(f"in blocks: {again}; at once: {answer}")

@@ -8,7 +8,7 @@ import pytest
 
 import pseudomallows as pm
 from helpers import cells_of
-from pseudomallows.files import long_tables
+from pseudomallows.preferences.inputs import from_clicks
 
 DOOR = sys.modules[pm.read.__module__]  # `files.read` is the function
 
@@ -169,7 +169,7 @@ def test_typed_names_of_columns(put):
 
 def test_so_many_values_are_not_counted(put, monkeypatch):
     monkeypatch.setattr(DOOR, "LARGE", 0)
-    monkeypatch.setattr(long_tables, "MOST_VALUES", 5)
+    monkeypatch.setattr(from_clicks, "MOST_VALUES", 5)
     path = put("user,item,score\n" + "".join(f"u,{n},{n}\n" for n in range(9)))
     with pytest.warns(
         pm.preferences.ColumnWarning, match="every row counts as a click: drop the rows"
@@ -183,24 +183,3 @@ def test_rows_without_a_name_are_left_out_and_counted(put):
         pm.preferences.DroppedRowsWarning, match="3 of 5 rows .* the first at line 3"
     ):
         assert cells_of(pm.read(path)) == {"a": ["x"], "b": ["y"]}
-
-
-def test_codes_change_in_steps(monkeypatch):
-    monkeypatch.setattr(long_tables, "STEP", 3)
-    codes = np.array([0, 2, 1, 1, 0, 2, 2], np.int32)
-    long_tables.recode(codes, np.array([5, 6, 7]))
-    assert codes.tolist() == [5, 7, 6, 6, 5, 7, 7]
-    codes = np.array([0, 2, 0, 2, 2, 2, 0], np.int32)
-    assert long_tables.in_order(codes, ["x", "none", "a"]).tolist() == ["a", "x"]
-    assert codes.tolist() == [1, 0, 1, 0, 0, 0, 1]
-
-
-def test_values_in_blocks_are_counted_as_at_once(put, monkeypatch):
-    path = put("user,item,x\n" + "".join(f"u,{n},{n % 7 - 1}\n" for n in range(50)))
-    said = []
-    for block in (3, 1000):
-        monkeypatch.setattr(long_tables, "BLOCK", block)
-        with pytest.warns(pm.preferences.ColumnWarning, match="whose value is 0 or less") as caught:
-            pm.read(path)
-        said.append(str(caught[0].message))
-    assert said[0] == said[1]

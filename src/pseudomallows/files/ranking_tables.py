@@ -20,8 +20,8 @@ from .kinds import (
     refuse_odd_place,
     user_column,
 )
-from .long_tables import NO_NAME, Columns
 from .source import Source
+from .tables import NO_NAME
 
 
 def read_wide(source: Source, header: list[str], rows: Table, is_clicks: bool) -> Any:
@@ -140,14 +140,16 @@ def _check_users(source: Source, users: list[str], rows: Table) -> None:
         seen[name] = line
 
 
-def read_long_rankings(source: Source, rows: Table, header: Row, columns: Columns) -> Rankings:
+def read_long_rankings(
+    source: Source, rows: Table, header: Row, places: dict[str, int]
+) -> Rankings:
     """Columns user, item, rank; the same row twice counts once."""
     cells: dict[tuple[str, str], tuple[int, str]] = {}
     for line, row in rows:
-        user, item, rank = row[columns.user], row[columns.item], row[columns.rank]
-        for name, what in ((user, columns.user), (item, columns.item)):
+        user, item, rank = (row[places[what]] for what in ("user", "item", "rank"))
+        for name, what in ((user, "user"), (item, "item")):
             if not name:
-                raise source.error(line, "the cell is empty", header[1][what])
+                raise source.error(line, "the cell is empty", header[1][places[what]])
         rank = "" if rank.lower() in MISSING else rank
         before = cells.setdefault((user, item), (line, rank))
         if before[1] != rank:
@@ -167,10 +169,10 @@ def read_long_rankings(source: Source, rows: Table, header: Row, columns: Column
         value = float(text) if is_number(text) else np.nan
         is_rank = value == np.floor(value) or counts[user, text] > 1  # a tie may have a mean rank
         if not is_rank or np.isnan(value):
-            raise source.error(line, f"wanted a rank, got {text[:40]!r}", header[1][columns.rank])
+            raise source.error(line, f"wanted a rank, got {text[:40]!r}", header[1][places["rank"]])
         if not 1 <= value <= len(items):
             wanted = f"a rank from 1 to {len(items)}, the number of items"
-            raise source.error(line, f"wanted {wanted}, got {text}", header[1][columns.rank])
+            raise source.error(line, f"wanted {wanted}, got {text}", header[1][places["rank"]])
         ranks[row_of[user], item_of[item]] = value
     _check_ties(source, [lines[user] for user in users], ranks)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..preferences import Clicks, Pairs, Preferences, Rankings
-from ..preferences.inputs.headers import is_long, is_long_clicks
+from ..preferences.inputs.headers import find_column, is_long
 from ..preferences.inputs.layout import USUAL, Layout
 from ..preferences.inputs.pair_headers import may_be_pairs, pairs_by, refuse_pairs
 from ..preferences.splits import keep_core, time_in_words
@@ -17,14 +17,13 @@ from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
 from .csv_files import check_header, full_rows, read_table
 from .kinds import KINDS, Table, has_pairs, recognise
-from .long_tables import ClickPairs, clicks_of, find_columns, read_clicks
-from .pair_tables import are_clicks, find_places, pair_kind, pairs_of, read_coded
 from .preflib import ENDINGS as PREFLIB
 from .preflib import MATCHING, read_matching, read_preflib
 from .ranking_tables import read_long_rankings, read_orderings, read_wide
-from .source import Source, decode, open_source, open_text, refuse_model
+from .source import Source, TooLargeError, decode, open_source, open_text, refuse_model
+from .tables import check_columns, long_kind, read_long, regular_table, table_of_rows
 
-LARGE = 4_000_000  # bytes of text from which pyarrow, if it is there, is worth its start
+LARGE = 4_000_000  # bytes of text from which polars is worth a look at all of them
 
 
 def read(
@@ -217,42 +216,30 @@ def _read_preflib(
 # Text
 
 
-def _read_text(
-    source: Source, kind: str | None, encoding: str | None, is_checked: bool = False
-) -> tuple[Any, str]:
-    """A table of any kind; that of one like impressions may be checked to be of clicks."""
-    if kind in (None, "clicks") and encoding is None:
-        pairs = _read_large(source, kind is not None, is_checked)
-        if pairs is not None:
-            return clicks_of(pairs), "clicks"
+def _read_text(source: Source, kind: str | None, encoding: str | None) -> tuple[Any, str]:
+    """A table of any kind."""
+    # gzip packs such text some four times
+    is_large = source.size * (4 if source.is_packed else 1) >= LARGE
+    if is_large and encoding is None and source.layout.header is not False:
+        table = regular_table(source)
+        names = [] if table is None else [str(name) for name in table.names]
+        chosen = long_kind(source, kind, names)
+        if table is not None and chosen is not None:
+            try:
+                check_columns(source, (1, names), chosen)
+                return read_long(source, table, chosen, kind)
+            except TooLargeError:
+                raise
+            except ValueError:  # what is wrong is said below, in the order of the lines
+                source.notes.clear()
     with open_text(source, encoding) as lines:
         header, rows = read_table(source, lines, kind)
-        chosen = None if is_checked else pair_kind(source, kind, header[1])
-        if chosen is not None:
-            places = find_places(source, header, chosen)
-            coded = read_coded(source, header, rows, places)
-        elif kind in (None, "clicks") and is_long_clicks(header[1]):
-            pairs = read_clicks(source, header, rows, is_said=kind is not None)
-            return clicks_of(pairs), "clicks"
-        else:
-            table = [header, *rows]
-    if chosen is None:
-        return _read_table(source, table, kind, has_header=False)
-    if are_clicks(kind, chosen, coded, places):
-        return _read_text(source, kind, encoding, is_checked=True)
-    return pairs_of(source, coded, chosen, header[1]), chosen
-
-
-def _read_large(source: Source, is_said: bool, is_checked: bool) -> ClickPairs | None:
-    """Pairs of a large table of clicks, by pyarrow; None if it is small, or no plain table."""
-    # gzip packs such text some four times
-    if source.size * (4 if source.is_packed else 1) < LARGE:
-        return None
-    try:
-        from .arrow import read_csv_pairs
-    except ModuleNotFoundError:
-        return None
-    return read_csv_pairs(source, is_said, is_checked)
+        chosen = long_kind(source, kind, header[1])
+        if chosen is None:
+            return _read_table(source, [header, *rows], kind, has_header=False)
+        check_columns(source, header, chosen)
+        table = table_of_rows(source, header, rows)
+    return read_long(source, table, chosen, kind)
 
 
 def _read_table(
@@ -282,15 +269,15 @@ def _read_as_kind(
         raise source.error(
             table[0][0], f"the header {', '.join(table[0][1][:5])} is that of a long table"
         )
-    if chosen == "clicks":
-        pairs = read_clicks(source, table[0], table[1:], is_said=kind is not None)
-        return clicks_of(pairs), chosen
     rows = list(full_rows(source, table[0], table[1:]))
     if not rows:
         raise source.error(None, "there is a header, but no line after it")
     if chosen == "long-rankings":
-        columns = find_columns(source, table[0], needs_rank=True)
-        return read_long_rankings(source, rows, table[0], columns), chosen
+        try:
+            places = {what: find_column(table[0][1], what) for what in ("user", "item", "rank")}
+        except ValueError as error:
+            raise source.error(table[0][0], str(error)) from None
+        return read_long_rankings(source, rows, table[0], places), chosen
     return read_wide(source, table[0][1], rows, is_clicks=chosen == "wide-clicks"), chosen
 
 
@@ -300,23 +287,16 @@ def _read_as_kind(
 def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
     from . import arrow
 
-    names, n_rows = arrow.parquet_header(source)
-    if not names or not n_rows:
+    table = arrow.parquet_table(source)
+    if not table.names or not table.n_rows:
         raise source.error(None, "the file has no rows or no columns")
-    header = (1, names)
-    chosen = pair_kind(source, kind, names)
+    header = (1, [str(name) for name in table.names])
+    chosen = long_kind(source, kind, header[1])
     if chosen is not None:
-        places = find_places(source, header, chosen)
-        coded = arrow.read_parquet_coded(source, lambda part, at: find_places(part, at, chosen))
-        if not are_clicks(kind, chosen, coded, places):
-            return pairs_of(source, coded, chosen, names), chosen
-    if kind in (None, "clicks") and is_long_clicks(names):
-        pairs = arrow.read_parquet_pairs(source, is_said=kind is not None)
-        return clicks_of(pairs), "clicks"
+        check_columns(source, header, chosen)
+        return read_long(source, table, chosen, kind)
     check_header(source, header)
-    columns_of_text = arrow.read_parquet_text(source)
-    rows = [(line, list(cells)) for line, cells in enumerate(zip(*columns_of_text, strict=True), 2)]
-    return _read_table(source, [header, *rows], kind, has_header=True)
+    return _read_table(source, [header, *arrow.rows_as_text(table)], kind, has_header=True)
 
 
 def _read_arrays(source: Source, kind: str | None) -> Any:

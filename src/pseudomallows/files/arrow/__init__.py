@@ -1,4 +1,4 @@
-"""Large files by pyarrow, block by block: Parquet in and out, and tables of clicks in text.
+"""Parquet files, in and out.
 
 The modules of this folder alone import pyarrow.
 """
@@ -10,22 +10,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
         "Parquet files need pyarrow: pip install 'pseudomallows[files]'", name=error.name
     ) from None
 
-from .parquet import (
-    parquet_header,
-    read_parquet_coded,
-    read_parquet_pairs,
-    read_parquet_text,
-    read_part,
-)
+from .parquet import parquet_table, read_part, rows_as_text
 from .parquet_rows import ParquetRows
-from .text import read_csv_pairs
 
-__all__ = [
-    "ParquetRows",
-    "parquet_header",
-    "read_csv_pairs",
-    "read_parquet_coded",
-    "read_parquet_pairs",
-    "read_parquet_text",
-    "read_part",
-]
+__all__ = ["ParquetRows", "parquet_table", "read_part", "rows_as_text"]

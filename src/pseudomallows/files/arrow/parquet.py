@@ -1,52 +1,110 @@
-"""Parquet files, and folders of them, batch by batch."""
+"""Parquet files, and folders of them, as tables."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ...preferences.inputs.table import Table
-from ...preferences.inputs.times import TimeColumn, TimeError
+from ...preferences.inputs.from_clicks import rows_of_pairs
+from ...preferences.inputs.headers import find_column, is_long
+from ...preferences.inputs.table import Table, join_names
 from ..csv_files import Row
-from ..long_tables import (
-    ClickPairs,
-    Part,
-    SuspectColumn,
-    find_columns,
-    part_of,
-    suspect_columns,
-    time_reader,
-)
-from ..pair_tables import CodedBlocks
 from ..source import Source, open_source
-from .name_codes import (
-    ArrowPairs,
-    add_times,
-    count_values,
-    high_ratings,
-    is_missing,
-    lean_memory,
-)
+from ..tables import check_columns, file_table, text_of
 
 BATCH = 1 << 15  # rows that are read at a time: from a quarter to four times took the same time
 
 
-def parquet_header(source: Source) -> tuple[list[str], int]:
-    """Names of the columns of a Parquet file, and its number of rows; of a folder, in all."""
-    names: list[str] = []
-    n_rows = 0
-    for number, part in enumerate(_parts(source)):
+class Part(NamedTuple):
+    """Clicks by codes: those of ``users[row]`` are ``items[codes[starts[row]:starts[row + 1]]]``.
+
+    Users and items are sorted, and so are the codes of a user, each there once.
+    """
+
+    users: NDArray[Any]
+    items: NDArray[Any]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+
+def parquet_table(source: Source) -> Table:
+    """A Parquet file, or a folder of them as one table; a column is read when it is asked for.
+
+    The columns are those of the first file. Another may call those of users and items otherwise,
+    and of a table of clicks may lack others.
+    """
+    parts = _parts(source)
+    headers: list[list[str]] = []
+    sizes: list[int] = []
+    for part in parts:
         with _open(part) as file:
-            names = names if number else _columns_of(part, file)
-            n_rows += file.metadata.num_rows
-    return names, n_rows
+            headers.append(_columns_of(part, file))
+            sizes.append(file.metadata.num_rows)
+    names = headers[0]
+    places = [_places(part, names, mine) for part, mine in zip(parts, headers, strict=True)]
+    ends = np.cumsum(sizes)
+
+    def column(place: int) -> Any:
+        pieces = []
+        for part, mine, n_rows in zip(parts, places, sizes, strict=True):
+            absent = pl.Series([None], dtype=pl.Null).extend_constant(None, max(n_rows - 1, 0))
+            pieces.append(_read(part, mine[place]) if mine[place] >= 0 else absent[:n_rows])
+        kinds = {piece.dtype for piece in pieces} - {pl.Null}
+        if len(kinds) > 1:
+            return [value for piece in pieces for value in piece.to_list()]
+        kind = kinds.pop() if kinds else pl.Null
+        joined = pl.concat([piece.cast(kind) for piece in pieces])
+        return joined.to_list() if kind.is_nested() else joined
+
+    def at(row: int) -> str:
+        part = int(np.searchsorted(ends, row, side="right"))
+        number = f"row {row - (ends[part] - sizes[part]) + 1}"
+        return number if len(parts) == 1 else f"{parts[part].name}, {number}"
+
+    return file_table(source, names, column, int(ends[-1]), at)
+
+
+def _places(part: Source, names: list[str], mine: list[str]) -> list[int]:
+    """The column of a part for each of the first one, -1 for none."""
+    known = {name: place for place, name in reversed(list(enumerate(mine)))}
+    places = [known.get(name, -1) for name in names]
+    if not is_long(names):
+        if set(mine) != set(names):
+            shown = ", ".join(names[:8])
+            raise part.error(None, f"wanted the columns {shown}, as in the first file")
+        return places
+    for what in ("user", "item"):
+        try:
+            places[find_column(names, what)] = find_column(mine, what)
+        except ValueError as error:
+            raise part.error(1, str(error)) from None
+    return places
+
+
+def _read(part: Source, place: int) -> Any:
+    """A column of a file, as a series of polars."""
+    with _open(part) as file, _refuse_broken(part):
+        name, pieces, n_rows = file.schema_arrow.names[place], [], 0
+        for group in range(file.num_row_groups):  # or the reader keeps what it has read
+            for batch in file.iter_batches(BATCH, [group], [name], use_threads=False):
+                pieces.append(pl.Series(batch.column(0)))
+                n_rows += batch.num_rows
+        _check_rows(part, file, n_rows)
+        return pl.concat(pieces) if pieces else pl.Series([], dtype=pl.Null)
+
+
+def rows_as_text(table: Table) -> list[Row]:
+    """Every row as text."""
+    columns = [table.columns(place) for place in range(len(table.names))]
+    cells = [[text_of(value) for value in list(column)] for column in columns]
+    return [(line, list(row)) for line, row in enumerate(zip(*cells, strict=True), 2)]
 
 
 def read_part(path: str | os.PathLike[str]) -> Part:
@@ -67,113 +125,14 @@ def read_part(path: str | os.PathLike[str]) -> Part:
     >>> starts, codes  # the clicks of bob are items[codes[1:3]]
     (array([0, 1, 3]), array([1, 0, 1], dtype=int32))
     """
-    return part_of(read_parquet_pairs(open_source(path), is_said=True, with_times=False))
-
-
-def read_parquet_pairs(
-    source: Source, is_said: bool = False, with_times: bool = True
-) -> ClickPairs:
-    """Users, items and times of a Parquet file of long clicks, or of a folder of them, batch by
-    batch."""
-    names, n_rows = parquet_header(source)
-    time = None
-    if with_times and names:
-        time = time_reader(source, names, find_columns(source, (1, names)))
-    # what a file claims to have is believed up to 1 GB of codes and times
-    pairs = ArrowPairs(source, min(max(n_rows, 1), 1 << 26), time)
-    suspects: list[SuspectColumn] | None = None
-    with lean_memory():
-        for part in _parts(source):
-            with _open(part) as file:
-                header = (1, _columns_of(part, file))
-                if suspects is None:
-                    suspects = suspect_columns(source, header[1], is_said)
-                _add_file(pairs, suspects, part, file, header)
-    for column in suspects or ():
-        column.warn()
-    return pairs
-
-
-def _add_file(
-    pairs: ArrowPairs, suspects: list[SuspectColumn], part: Source, file: Any, header: Row
-) -> None:
-    schema, columns = file.schema_arrow, find_columns(part, header)
-    names = [schema.names[place] for place in (columns.user, columns.item)]
-    own = dict(zip(header[1], schema.names, strict=True))  # names in the file, by those here
-    watched = [
-        column
-        for column in suspects
-        if column.is_open
-        and header[1].count(column.name) == 1
-        and not pa.types.is_nested(schema.field(own[column.name]).type)
-    ]
-    names += [own[column.name] for column in watched]
-    time = -1 if pairs.time is None else columns.time
-    what = "row" if part is pairs.source else f"{part.name}, row"
-    n_before = 0
-    others = [schema.names[place] for place in (time, columns.rating) if place >= 0]
-    for batch in _batches(part, file, list(dict.fromkeys([*names, *others]))):
-        times = None if pairs.time is None else np.full(batch.num_rows, np.nan)
-        if pairs.time is not None and time >= 0:
-            times = _times(part, pairs.time, batch.column(schema.names[time]), n_before)
-        is_high = None
-        if columns.rating >= 0:
-            with _refuse_broken(part):
-                is_high = high_ratings(part.layout, batch.column(schema.names[columns.rating]))
-        with _refuse_broken(part):
-            cells = {name: _encoded(batch.column(name)) for name in names}
-            users, items = cells[names[0]], cells[names[1]]
-            is_whole = ~(is_missing(users) | is_missing(items))
-            for column in watched:
-                if column.is_open:
-                    count_values(column, cells[own[column.name]])
-        first = pairs.count(is_whole)
-        if first >= 0:
-            pairs.first_dropped = f"{what} {n_before + first + 1}"
-        pairs.add_block(users, items, is_whole, times, is_high)
-        n_before += batch.num_rows
-
-
-def _times(part: Source, reader: TimeColumn, column: Any, n_before: int) -> NDArray[np.float64]:
-    try:
-        with _refuse_broken(part):
-            return add_times(reader, column)
-    except TimeError as error:
-        row = n_before + error.place + 1
-        raise part.error(None, f"row {row}, column {str(reader.name)!r}: {error}") from None
-
-
-def read_parquet_coded(source: Source, find: Callable[[Source, Row], dict[str, int]]) -> Table:
-    """Columns of a Parquet file, or of a folder of them, as codes: those that
-    ``find(file, header)`` finds, by what they are."""
-    blocks: CodedBlocks | None = None
-    with lean_memory():
-        for part in _parts(source):
-            with _open(part) as file:
-                places = find(part, (1, _columns_of(part, file)))
-                blocks = blocks or CodedBlocks(source, places)
-                if blocks.places.keys() != places.keys():
-                    raise part.error(None, f"wanted columns for {', '.join(blocks.places)}")
-                names = {what: file.schema_arrow.names[at] for what, at in places.items()}
-                for batch in _batches(part, file, list(names.values())):
-                    with _refuse_broken(part):
-                        for what, name in names.items():
-                            column = _encoded(batch.column(name))
-                            codes = np.asarray(column.indices)
-                            blocks.add_coded(what, codes, column.dictionary.to_pylist())
-    assert blocks is not None  # a folder has a file
-    return blocks.table()
-
-
-def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:
-    """Some columns, batch by batch; group by group, or the reader keeps what it has read."""
-    n_rows = 0
-    with _refuse_broken(source):
-        for group in range(file.num_row_groups):
-            for batch in file.iter_batches(BATCH, [group], names, use_threads=False):
-                n_rows += batch.num_rows
-                yield batch
-    _check_rows(source, file, n_rows)
+    source = open_source(path)
+    table = parquet_table(source)
+    check_columns(source, (1, [str(name) for name in table.names]), "clicks")
+    coded = table.coded_table({what: find_column(table.names, what) for what in ("user", "item")})
+    coded = coded.whole_rows() if table.n_rows else coded
+    (rows,), users = join_names([coded.columns["user"]], None, "user")
+    (codes,), items = join_names([coded.columns["item"]], None, "item")
+    return Part(users, items, *rows_of_pairs(rows, codes, len(users), len(items)))
 
 
 def _check_rows(source: Source, file: Any, n_rows: int) -> None:
@@ -184,25 +143,6 @@ def _check_rows(source: Source, file: Any, n_rows: int) -> None:
             f"this Parquet file is damaged: it announces {file.metadata.num_rows} rows, and "
             f"{n_rows} can be read",
         )
-
-
-def read_parquet_text(source: Source) -> list[list[str]]:
-    """Every column of a Parquet file, or of a folder of them, as text."""
-    names: list[str] = []
-    columns: list[list[str]] = []
-    for part in _parts(source):
-        with _open(part) as file:
-            names = names or _columns_of(part, file)
-            if names != _columns_of(part, file):
-                shown = ", ".join(names[:8])
-                raise part.error(None, f"wanted the columns {shown}, as in the first file")
-            columns = columns or [[] for _ in names]
-            with _refuse_broken(part):
-                table = file.read(use_threads=False)
-                _check_rows(part, file, table.num_rows)
-                for column, cells in zip(columns, table.columns, strict=True):
-                    column += map(name_of, cells.to_pylist())
-    return columns
 
 
 def _parts(source: Source) -> list[Source]:
@@ -255,40 +195,6 @@ def _columns_of(source: Source, file: Any) -> list[str]:
 def _refuse_broken(source: Source) -> Iterator[None]:
     try:
         yield
-    except TimeError:
-        raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         first = str(error).split("\n", 1)[0]
         raise source.error(None, f"this Parquet file cannot be read: {first}") from None
-
-
-def _encoded(column: Any) -> Any:
-    """A column of any type as codes and names, with an empty name where there is none."""
-    if pa.types.is_null(column.type):
-        column = column.cast(pa.string())
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    names = column.dictionary
-    if pa.types.is_integer(names.type) or pa.types.is_large_string(names.type):
-        names = names.cast(pa.string())
-    elif not pa.types.is_string(names.type):
-        names = pa.array(map(name_of, names.to_pylist()), pa.string())
-    names = pa.concat_arrays([pc.utf8_trim_whitespace(names).fill_null(""), pa.array([""])])
-    codes = column.indices.cast(pa.int32()).fill_null(len(names) - 1)
-    return pa.DictionaryArray.from_arrays(codes, names)
-
-
-def name_of(value: Any) -> str:
-    """A name as text: whole numbers without a point, missing ones empty."""
-    if value is None or value != value:
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, list | dict):
-        raise ValueError(f"a cell holds {str(value)[:40]}: wanted one value in each")
-    if isinstance(value, bytes):  # text whose writer has not said so, or else an id
-        text = value.decode(errors="replace")
-        value = text if text.isprintable() and "\ufffd" not in text else value.hex()
-    return str(value).strip()

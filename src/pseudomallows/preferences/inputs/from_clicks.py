@@ -11,7 +11,7 @@ from ..._warn import warn
 from ...rankings import as_array, numeric_table
 from ..blocks import Clicks
 from ..checks import check_known, check_n_items, check_names, check_weights
-from ..preferences import ColumnWarning, IgnoredColumnWarning
+from ..preferences import ColumnWarning, DroppedRowsWarning, IgnoredColumnWarning
 from ..splits import keep_core
 from .headers import (
     EVENT,
@@ -220,10 +220,13 @@ def clicks_of_table(
     items: Sequence[Hashable] | None,
     times: Any = None,
     layout: Layout = USUAL,
+    is_said: bool = True,
+    least_items: int = 2,
 ) -> Clicks:
-    """From a long table, a row for each click."""
+    """From a long table, a row for each click; `is_said` if the caller said that these are clicks,
+    so that a column of positions says nothing more."""
     try:
-        names = layout.names(table.names)
+        names = table.names if table.is_file else layout.names(table.names)
         rating, at_time = layout.rating_column(names), time_column(names)
     except ValueError as error:
         raise table.error(str(error)) from None
@@ -234,22 +237,44 @@ def clicks_of_table(
             f"{table.title} needs columns of users and items, but has {error}"
         ) from None
     coded = table.coded_table(places)
-    _refuse_gaps(coded)
+    is_whole = coded.has_all()
+    if not table.is_file:
+        _refuse_gaps(coded)
     # The times, and the rows that count by their rating.
+    said: list[ColumnWarning] = []
+    when = None
     if times is not None:
         when = _given_times(times, table.n_rows, "row")
-    else:
-        when = _column_of_times(table, at_time, layout) if at_time >= 0 else None
+    elif at_time >= 0:
+        when, problem = _column_of_times(table, at_time, layout)
+        said += [ColumnWarning(f"{table.title}: {problem}")] if problem else []
+    is_click = is_whole
     if rating < 0:
-        _warn_of_suspect_columns(table, names)
+        said = _suspect_columns(table, names, is_said) + said
     else:
-        is_high = _high_ratings(table, rating, layout)
-        if not is_high.any():
-            raise table.error(f"no rating is {layout.min_rating:g} or more: lower min_rating")
-        coded, when = coded.take(is_high), None if when is None else when[is_high]
-    (rows,), user_names = join_names([coded.columns["user"]], users, "user")
-    (codes,), item_names = join_names([coded.columns["item"]], items, "item")
-    return clicks_of_pairs(rows, codes, weights, user_names, item_names, when)
+        is_click = is_whole & _high_ratings(table, rating, layout)
+        n_low, least = int(is_whole.sum() - is_click.sum()), f"{layout.min_rating:g}"
+        if n_low and not is_click.any():
+            raise table.error(f"no rating is {least} or more: lower min_rating")
+        if n_low:
+            n_rated = f"{int(is_whole.sum()):,}"
+            table.notes.append(f"{n_low:,} of {n_rated} ratings below {least} left out")
+    # The clicks, and only then what to warn of.
+    chosen = coded.take(is_click)
+    when = None if when is None else when[chosen.rows]
+    (rows,), user_names = join_names([chosen.columns["user"]], users, "user")
+    (codes,), item_names = join_names([chosen.columns["item"]], items, "item")
+    clicks = clicks_of_pairs(rows, codes, weights, user_names, item_names, when, least_items)
+    for warning in said:
+        warn(warning)
+    if not is_whole.all():
+        warn(
+            DroppedRowsWarning(
+                f"{table.title}: {int((~is_whole).sum())} of {len(is_whole)} rows have no user or "
+                f"no item and are left out, the first at {table.at(int(is_whole.argmin()))}"
+            )
+        )
+    return clicks
 
 
 def _refuse_gaps(coded: CodedTable) -> None:
@@ -278,28 +303,30 @@ def _high_ratings(table: Table, place: int, layout: Layout) -> NDArray[np.bool_]
         raise
 
 
-def _warn_of_suspect_columns(table: Table, names: list[Hashable]) -> None:
-    """Tell of columns that may say which rows are no clicks; that they are clicks is said."""
+def _suspect_columns(table: Table, names: list[Hashable], is_said: bool) -> list[ColumnWarning]:
+    """What to say of columns that may tell which rows are no clicks."""
     place, kind = judging_column(names)
     others = [(other, "number") for other in other_columns(names, EVENT)]
+    found: list[ColumnWarning] = []
     for at, what in others if place < 0 else [(place, kind)]:
-        counts = _value_counts(table, at)
+        counts = {} if what == "position" else _value_counts(table, at)
         doubt = doubt_about(table.names[at], what, counts)
-        if doubt not in ("", "position"):
-            warn_of_column(f"{table.title}: ", table.names[at], doubt, counts)
+        if doubt and not (doubt == "position" and is_said):
+            message = f"{table.title}: {advice_on(table.names[at], doubt, counts)}"
+            found += [(IgnoredColumnWarning if doubt == "clicked" else ColumnWarning)(message)]
+    return found
 
 
-def _column_of_times(table: Table, place: int, layout: Layout) -> NDArray[np.float64] | None:
-    """The times of a table; a warning says if they cannot be read."""
+def _column_of_times(
+    table: Table, place: int, layout: Layout
+) -> tuple[NDArray[np.float64] | None, str]:
+    """The times of a table, and why they cannot be read."""
     is_named = isinstance(layout.columns, Mapping) and "time" in layout.columns
     try:
-        times, said = times_of_column(table.columns(place), table.names[place], is_named)
+        return times_of_column(table.columns(place), table.names[place], is_named)
     except TimeError as error:
         row = error.place if error.place >= 0 else None
         raise table.error(str(error), row, table.names[place]) from None
-    if said:
-        warn(ColumnWarning(f"{table.title}: {said}"))
-    return times
 
 
 def _value_counts(table: Table, place: int) -> dict[Any, int]:
@@ -318,12 +345,6 @@ def _value_counts(table: Table, place: int) -> dict[Any, int]:
         if name is not None:
             counts[name] = counts.get(name, 0) + int(n)
     return counts
-
-
-def warn_of_column(where: str, name: Hashable, kind: str, counts: Mapping[Any, int]) -> None:
-    """Say that a column of a table of clicks is not heeded; its kind is of `doubt_about`."""
-    what = IgnoredColumnWarning if kind == "clicked" else ColumnWarning
-    warn(what(where + advice_on(name, kind, counts)))
 
 
 def _clicks_of_dict(
@@ -380,12 +401,14 @@ def clicks_of_pairs(
     user_names: NDArray[Any],
     item_names: NDArray[Any],
     times: NDArray[np.float64] | None = None,
+    least_items: int = 2,
 ) -> Clicks:
     """Clicks by codes, with their times; repeated ones count once, at the first of their times."""
     if len(user_names) == 0:
         raise ValueError("clicks is empty: it has no users")
     n_users, n_items = len(user_names), len(item_names)
-    check_n_items(n_items)
+    if n_items < least_items:
+        check_n_items(n_items)
     starts, columns = rows_of_pairs(rows, codes, n_users, n_items)
     clicks = Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
     return replace(clicks, times=first_times(rows, codes, times, clicks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ class Table:
     n_rows: int
     at: Callable[[int], str] = "row {}".format
     name_of: Callable[[Any], Any] = lambda value: plain_name(value)
-    is_file: bool = False  # then rows without a user or an item are left out; else they are refused
+    is_file: bool = False  # rows without a user or an item are left out; in memory, refused
+    notes: list[str] = field(default_factory=list)  # what was done with the table, for people
 
     def error(self, problem: str, row: int | None = None, column: Hashable = None) -> ValueError:
         """An error that says where."""
