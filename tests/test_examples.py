@@ -19,11 +19,21 @@ def cells_of(path):
 
 
 def kinds_of(cells):
-    """What each cell shows: the kinds of its outputs, in order."""
+    """What each cell shows: the kinds of its outputs, in order, but no bar, which only work of more
+    than two seconds has."""
     return [
-        [(output["output_type"], sorted(output.get("data", ()))) for output in cell["outputs"]]
+        [
+            (output["output_type"], sorted(output.get("data", ())))
+            for output in cell["outputs"]
+            if not is_bar(output)
+        ]
         for cell in cells
     ]
+
+
+def is_bar(output):
+    """A warning stands on standard error, too, but does not begin its line anew."""
+    return output.get("name") == "stderr" and "".join(output["text"]).startswith("\r")
 
 
 def words_of(cells):
