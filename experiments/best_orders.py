@@ -24,7 +24,8 @@ from numba import njit
 
 import paper
 import pseudomallows as pm
-from pseudomallows.kernels.costs import count_ranks, footrule_costs
+from pseudomallows.distances import FOOTRULE
+from pseudomallows.kernels.costs import count_ranks
 from pseudomallows.kernels.subsets import count_bits, posterior_by_subsets
 from pseudomallows.rankings import orderings_of, rank_randomly
 
@@ -141,7 +142,7 @@ def simulated_costs(
     rankings = pm.Mallows(np.arange(1, n_items + 1), alpha).draw(n_users, rng)
     counts = np.zeros((n_items, n_items), dtype=np.int64)
     count_ranks(rankings, np.ones(n_users, dtype=np.int64), counts)
-    return footrule_costs(counts)
+    return FOOTRULE.costs(counts)
 
 
 def expected_costs(n_items: int, n_users: int, alpha: float) -> paper.Array:

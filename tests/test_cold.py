@@ -143,7 +143,7 @@ def compiled_functions(source):
     return [
         function
         for function in functions
-        if any("njit" in ast.unparse(decorator) for decorator in function.decorator_list)
+        if any("compiled" in ast.unparse(decorator) for decorator in function.decorator_list)
     ]
 
 
@@ -163,7 +163,7 @@ def test_no_kernel_is_a_generator(path):
 
 
 def test_a_generator_is_found():
-    source = "@njit(cache=True)\ndef f(n):\n    for i in range(n):\n        yield i\n"
+    source = "@compiled\ndef f(n):\n    for i in range(n):\n        yield i\n"
     assert generators_of(source) == ["f"]
 
 

@@ -62,5 +62,5 @@ def test_no_kernel_returns_a_named_tuple_to_python():
 
 
 def test_a_kernel_that_returns_a_named_tuple_is_found():
-    source = "class Pair(NamedTuple):\n    one: int\n\n@njit\ndef make():\n    return Pair(1)\n"
+    source = "class Pair(NamedTuple):\n    one: int\n\n@compiled\ndef make():\n    return Pair(1)\n"
     assert named_results([source]) == {"make"}

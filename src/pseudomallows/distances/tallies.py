@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import interruptible
-from ..kernels.costs import count_ranks, recount_ranks, total_cost
+from ..kernels.costs import count_ranks
 from ..kernels.distances.cycles import improve_by_cycles, move_by_cycles
 from ..kernels.distances.insertions import improve_by_places, move_by_insertions
 from ..kernels.distances.lists import ULAM, RankingList, best_of_all, list_distance, move_by_list
@@ -153,10 +153,10 @@ class RankTally(TableTally):
         return np.asarray(self.counts @ np.arange(self.n_items))
 
     def recount(self, rankings: Ranking, before: Counts, after: Counts, counts: Counts) -> None:
-        recount_ranks(rankings, before, after, counts)
+        count_ranks(rankings, after - before, counts)
 
     def distance(self, consensus: Ranking) -> int:
-        return int(total_cost(self.costs, consensus))
+        return int(self.costs[np.arange(self.n_items), consensus - 1].sum())
 
     def best(self) -> Ranking:
         """The consensus of the smallest distance, by linear assignment."""

@@ -17,7 +17,9 @@ def draw_labels(streams, logs, labels):
     stream, probabilities = np.empty(1, dtype=np.uint64), np.empty(n_clusters)
     for row in range(len(labels)):
         start_user(streams, row, 0, stream)
-        highest, total = logs[row].max(), 0.0
+        highest, total = logs[row, 0], 0.0
+        for cluster in range(1, n_clusters):
+            highest = max(highest, logs[row, cluster])
         for cluster in range(n_clusters):
             behind = logs[row, cluster] - highest
             probabilities[cluster] = np.exp(behind) if behind > NO_PROBABILITY else 0.0
@@ -47,7 +49,9 @@ def weigh_logs(logs, log_sums, memberships):
     n_clusters = logs.shape[1]
     parts = np.empty(n_clusters)
     for row in range(len(logs)):
-        highest, total = logs[row].max(), 0.0
+        highest, total = logs[row, 0], 0.0
+        for cluster in range(1, n_clusters):
+            highest = max(highest, logs[row, cluster])
         for cluster in range(n_clusters):
             behind = logs[row, cluster] - highest
             parts[cluster] = np.exp(behind) if behind > NO_MEMBER else 0.0
@@ -55,14 +59,3 @@ def weigh_logs(logs, log_sums, memberships):
         log_sums[row] = highest + np.log(total)
         for cluster in range(n_clusters):
             memberships[row, cluster] = parts[cluster] / total
-
-
-@njit(cache=True, nogil=True)
-def fill_overlaps(reference, memberships, overlaps):
-    """Fill `overlaps[k, j]`: how many users are in cluster k of the reference and in j now."""
-    n_clusters = memberships.shape[1]
-    overlaps[:] = 0.0
-    for row in range(len(memberships)):
-        for k in range(n_clusters):
-            for j in range(n_clusters):
-                overlaps[k, j] += reference[row, k] * memberships[row, j]

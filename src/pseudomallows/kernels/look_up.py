@@ -40,11 +40,13 @@ def choose_best(clicks, table, consensus, items, probabilities):
     keys, seen = np.empty(k), np.zeros(n_items, dtype=np.bool_)
     for row in range(len(items)):
         mine = clicks_of(clicks, row)
-        seen[mine] = True
+        for item in mine:
+            seen[item] = True
         n_found = 0
         for item in range(n_items):
             is_behind = n_found == k and 1e12 * table[row, item] < keys[k - 1] - 1.0
             if not seen[item] and not is_behind:
                 best = (keys, items[row], probabilities[row])
                 n_found = insert_best(item, table[row, item], consensus, n_found, *best)
-        seen[mine] = False
+        for item in mine:
+            seen[item] = False

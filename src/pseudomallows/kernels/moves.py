@@ -32,53 +32,6 @@ def choose_pair(stream, n_items, log_reach):
 
 
 @njit(cache=True, nogil=True)
-def exchange_places(low, high, consensus, ordering):
-    """Exchange the items at two places."""
-    first, second = ordering[low], ordering[high]
-    consensus[first], consensus[second] = high + 1, low + 1
-    ordering[low], ordering[high] = second, first
-
-
-@njit(cache=True, nogil=True)
-def choices(rank, leap, n_items):
-    """How many ranks an item at `rank` (from 0) can leap to."""
-    return min(rank + leap, n_items - 1) - max(rank - leap, 0)
-
-
-@njit(cache=True, nogil=True)
-def choose_leap(stream, leap, consensus):
-    """An item's place, from 0, and the one it may leap to: Vitelli et al. (2018)."""
-    n_items = len(consensus)
-    here = consensus[below(stream, n_items)] - 1
-    there = max(here - leap, 0) + below(stream, choices(here, leap, n_items))
-    return here, there + 1 if there >= here else there
-
-
-@njit(cache=True, nogil=True)
-def leap_log_ratio(here, there, leap, n_items):
-    """Log of the probability of the way back over that of the way there.
-
-    A leap of one place can be proposed from both of its items, so its two ways have equal
-    probability there and back; a longer one has one way, and the ratio is that of the choices.
-    """
-    if abs(there - here) == 1:
-        return 0.0
-    return np.log(choices(here, leap, n_items) / choices(there, leap, n_items))
-
-
-@njit(cache=True, nogil=True)
-def shift_places(here, there, consensus, ordering):
-    """Move the item at one place to another; those between shift by one."""
-    item, side = ordering[here], 1 if there > here else -1
-    for rank in range(here + side, there + side, side):
-        between = ordering[rank]
-        consensus[between] = rank - side + 1
-        ordering[rank - side] = between
-    consensus[item] = there + 1
-    ordering[there] = item
-
-
-@njit(cache=True, nogil=True)
 def propose(stream, move, leap, log_reach, consensus):
     """Two places of a move, from 0, and the log of the probability of the way back over that of the
     way there. The second place is -1 if the move sticks out at the end."""
@@ -86,31 +39,46 @@ def propose(stream, move, leap, log_reach, consensus):
     if move == SWAP:
         low, high = choose_pair(stream, n_items, log_reach)
         return low, high if high < n_items else -1, 0.0
-    here, there = choose_leap(stream, leap, consensus)
-    return here, there, leap_log_ratio(here, there, leap, n_items)
+    # An item leaps to one of the ranks within `leap` of its own: Vitelli et al. (2018).
+    here = consensus[below(stream, n_items)] - 1
+    lowest = max(here - leap, 0)
+    n_choices = min(here + leap, n_items - 1) - lowest
+    there = lowest + below(stream, n_choices)
+    if there >= here:
+        there += 1
+    # A leap of one place can be proposed from both of its items, so its two ways have equal
+    # probability there and back; a longer one has one way, and the ratio is that of the choices.
+    if abs(there - here) == 1:
+        return here, there, 0.0
+    n_back = min(there + leap, n_items - 1) - max(there - leap, 0)
+    return here, there, np.log(n_choices / n_back)
 
 
 @njit(cache=True, nogil=True)
 def make_move(move, here, there, consensus, ordering):
     """Exchange the items at two places; or one item leaps, and those between shift by one."""
+    item, last = ordering[here], ordering[there]
     if move == SWAP:
-        exchange_places(here, there, consensus, ordering)
+        consensus[last] = here + 1
+        ordering[here] = last
     else:
-        shift_places(here, there, consensus, ordering)
+        side = 1 if there > here else -1
+        for rank in range(here + side, there + side, side):
+            between = ordering[rank]
+            consensus[between] = rank - side + 1
+            ordering[rank - side] = between
+    consensus[item] = there + 1
+    ordering[there] = item
 
 
 @njit(cache=True, nogil=True)
-def cost_of_exchange(costs, ordering, low, high):
-    """What the cost grows by if two places exchange their items."""
-    first, second = ordering[low], ordering[high]
-    return costs[first, high] + costs[second, low] - costs[first, low] - costs[second, high]
-
-
-@njit(cache=True, nogil=True)
-def cost_of_leap(costs, ordering, here, there):
-    """What the cost grows by if an item leaps and those between shift by one."""
-    item, side = ordering[here], 1 if there > here else -1
+def cost_of_move(costs, ordering, move, here, there):
+    """What the cost grows by if a move is made."""
+    item, last = ordering[here], ordering[there]
     change = costs[item, there] - costs[item, here]
+    if move == SWAP:
+        return change + costs[last, here] - costs[last, there]
+    side = 1 if there > here else -1
     for rank in range(here + side, there + side, side):
         between = ordering[rank]
         change += costs[between, rank - side] - costs[between, rank]
@@ -129,10 +97,7 @@ def move_consensus(stream, costs, rate, move, leap, n_moves, consensus):
         here, there, log_way = propose(stream, move, leap, log_reach, consensus)
         if there < 0:
             continue
-        if move == SWAP:
-            change = cost_of_exchange(costs, ordering, here, there)
-        else:
-            change = cost_of_leap(costs, ordering, here, there)
+        change = cost_of_move(costs, ordering, move, here, there)
         if accepts(stream, -rate * change + log_way):
             make_move(move, here, there, consensus, ordering)
             n_accepted += 1

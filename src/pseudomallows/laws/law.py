@@ -444,6 +444,5 @@ def order_like(reference: Any, memberships: Any) -> NDArray[np.int64]:
     """
     from scipy.optimize import linear_sum_assignment
 
-    overlaps = np.empty((memberships.shape[1], memberships.shape[1]))
-    kernels.fill_overlaps(reference, memberships, overlaps)
+    overlaps = reference.T @ memberships  # [k, j]: how many users are in k of the reference, and j
     return np.asarray(linear_sum_assignment(-overlaps)[1])

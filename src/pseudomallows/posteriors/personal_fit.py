@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..engines.memory import CUBIC_ITEMS
 from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.footrule.own_orders import add_up_to, weigh_alphas
+from ..kernels.footrule.own_orders import add_up_to
 from ..kernels.items.top_items import add_weight_rows, fill_rankings, rank_clicks
 from ..laws.own_laws import OWN_LAWS, OwnLaw
 from ..markup import N_SHOWN, bar, card, table
@@ -227,8 +227,8 @@ class PersonalModel:
     def shares_by(self, clicks: ClickRows, rankings: NDArray[np.int32]) -> Floats:
         """``shares[row, g]``: each user's own posterior over the alphas."""
         values = self.law.log_likelihoods(clicks, rankings)
-        weigh_alphas(values, self.alpha_shares)
-        return values
+        weights = np.exp(values - values.max(axis=1, keepdims=True)) * self.alpha_shares
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def correction_for(self, window: int) -> Correction | None:
         """The correction, if it holds for this window."""

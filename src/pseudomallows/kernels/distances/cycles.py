@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..kendall.inversions import order_by_rank
-from ..moves import accepts, choose_pair, exchange_places
+from ..moves import SWAP, accepts, choose_pair, make_move
 from ..streams import below, uniform
 
 
@@ -68,7 +68,7 @@ def change_by_exchange(cycles, first, second):
 def exchange_items(cycles, first, second, consensus):
     """Exchange two items of the consensus, and bring the labels up to date."""
     labels = cycles.labels
-    exchange_places(consensus[first] - 1, consensus[second] - 1, consensus, cycles.ordering)
+    make_move(SWAP, consensus[first] - 1, consensus[second] - 1, consensus, cycles.ordering)
     for row in range(labels.shape[1]):
         if labels[first, row] != labels[second, row]:
             label_way(cycles, row, second, first, labels[first, row])

@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..kendall.inversions import order_by_rank
-from ..moves import shift_places
+from ..moves import INSERT, make_move
 from ..streams import below, uniform
 from .ulam_loops import ONE, grow
 
@@ -150,7 +150,7 @@ def move_by_insertions(stream, rankings, counts, rate, n_moves, consensus):
     for _ in range(n_moves):
         here = below(stream, n_items)
         count_gains(users, ordering, here, gains)
-        shift_places(here, draw_place(stream, rate, gains, weights), consensus, ordering)
+        make_move(INSERT, here, draw_place(stream, rate, gains, weights), consensus, ordering)
 
 
 @njit(cache=True, nogil=True)
@@ -165,6 +165,6 @@ def improve_by_places(rankings, counts, consensus):
         count_gains(users, ordering, here, gains)
         since += 1
         if gains.max() > gains[here]:
-            shift_places(here, gains.argmax(), consensus, ordering)
+            make_move(INSERT, here, gains.argmax(), consensus, ordering)
             since = 0
         item = (item + 1) % n_items

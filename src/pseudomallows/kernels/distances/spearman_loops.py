@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from ..kendall.inversions import order_by_rank
-from ..moves import accepts, choose_pair, exchange_places
+from ..moves import SWAP, accepts, choose_pair, make_move
 from ..streams import start_stream, uniform
 
 
@@ -166,7 +166,7 @@ def swap_squares(stream, rate, n_moves, ranks, ordering):
         if high < n_items:
             change = 2.0 * (ordering[high] - ordering[low]) * (high - low)
             if accepts(stream, -rate * change):
-                exchange_places(low, high, ranks, ordering)
+                make_move(SWAP, low, high, ranks, ordering)
 
 
 @njit(cache=True, nogil=True)

@@ -40,11 +40,11 @@ def sum_clicked(n_clicks, n_first, recursion, room):
     places, sums, _ = room
     base, steps = recursion.base, recursion.steps
     most, n_gaps, log_sum = base.shape[1] - 2, len(steps), 0.0
-    met, gap, top, i = n_first - 1, n_clicks - n_first, 0, 0
-    sums[0, 1] = 1.0
-    sums[0, 2] = sums[0, 3] = 0.0
+    met, gap, top, start = n_first - 1, n_clicks - n_first, 0, n_clicks & 1
+    sums[start, 1] = 1.0
+    sums[start, 2] = sums[start, 3] = 0.0
     for p in range(n_clicks - 1, -1, -1):
-        j, is_click = 1 - i, met >= 0 and places[met] == p
+        i, j, is_click = (p + 1) & 1, p & 1, met >= 0 and places[met] == p
         met -= is_click
         top = min(min(top, met) + 1, most)
         if gap >= n_gaps:
@@ -61,8 +61,7 @@ def sum_clicked(n_clicks, n_first, recursion, room):
         sums[j, top + 2] = sums[j, top + 3] = 0.0
         if p % RESCALE == RESCALE - 1:
             log_sum += np.log(scale_states(sums[j], top + 1))
-        i = j
-    return log_sum + np.log(sums[i, 1])
+    return log_sum + np.log(sums[0, 1])
 
 
 @njit(cache=True, nogil=True)
@@ -90,7 +89,8 @@ def own_log_likelihoods(clicks, rows, labels, laws, recursions, values):
     """Fill `values[place]`: log probability of the clicks of `rows[place]` under the law
     `labels[place]`. Equal labels in a row are quicker."""
     ranks, numbers = laws
-    room, log_factorials = room_to_go_back(recursions, 2), logs_of_factorials(ranks.shape[1])
+    room = room_to_go_back(recursions, np.int64(2))  # a type, not a literal: compiled once
+    log_factorials = logs_of_factorials(ranks.shape[1])
     label = 0
     recursion = recursion_at(recursions, numbers[0])
     for place in range(len(rows)):

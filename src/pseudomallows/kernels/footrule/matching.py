@@ -54,13 +54,19 @@ class Sums(NamedTuple):
 @njit(cache=True, nogil=True)
 def square_roots(n):
     """roots[i] is the square root of i, for i up to n."""
-    return np.sqrt(np.arange(n + 1).astype(np.float64))
+    roots = np.empty(n + 1)
+    for i in range(n + 1):
+        roots[i] = np.sqrt(i)
+    return roots
 
 
 @njit(cache=True, nogil=True)
 def gap_decay(rate, n):
     """decay[k] is exp(-2 rate k), for k up to n."""
-    return np.exp(-2.0 * rate * np.arange(n + 1).astype(np.float64))
+    decay = np.empty(n + 1)
+    for k in range(n + 1):
+        decay[k] = np.exp(-2.0 * rate * k)
+    return decay
 
 
 @njit(cache=True, nogil=True)
@@ -91,12 +97,12 @@ def largest_state(decay, roots, n_places):
     """
     steps = np.empty((3, n_places // 2 + 3))
     fill_steps(decay, roots, 0, steps)
-    old, new = np.zeros((2, n_places // 2 + 3))
+    old, new = np.zeros(n_places // 2 + 3), np.zeros(n_places // 2 + 3)
     old[0] = 1.0
     for p in range(n_places // 2):
         step_both(old, steps, p + 1, new)
         if p % RESCALE == 0:
-            new /= new.sum()
+            scale(new, len(new))
         old, new = new, old
     total, most = 0.0, 0
     for k in range(len(old)):
@@ -107,6 +113,17 @@ def largest_state(decay, roots, n_places):
         if old[k] > NEGLIGIBLE * total:
             most = k
     return most
+
+
+@njit(cache=True, nogil=True)
+def scale(states, size):
+    """Scale the first states to unit sum; return by what they were divided."""
+    total = 0.0
+    for k in range(size):
+        total += states[k]
+    for k in range(size):
+        states[k] /= total
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -175,10 +192,7 @@ def sum_matchings(places, rate, factors, sums):
         gap = abs(items - ranks)
         log_sum -= rate * gap
         if p % RESCALE == 0:
-            total = new[: top + 1].sum()
-            for k in range(top + 1):
-                new[k] /= total
-            log_sum += np.log(total)
+            log_sum += np.log(scale(new, top + 1))
     return log_sum + np.log(table[n_places & mask, 0])
 
 

@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
+from ..select import smallest
 from .matching import RESCALE, TINY
 from .recursions import (
     BESIDE,
@@ -66,12 +67,23 @@ class Room(NamedTuple):
 def room_ahead(recursions, window):
     """Make that room."""
     n_items, width = recursions.widths.shape[1] - 1, recursions.tails.shape[2]
-    masses, marks = np.zeros((2, 2, width))
+    masses, marks = np.zeros((2, width)), np.zeros((2, width))
     hits, probabilities = np.zeros((min(window, n_items) + 1, width)), np.empty(n_items)
     n_gaps, back = recursions.steps.shape[1], room_to_go_back(recursions, n_items + 1)
-    inverses = 1.0 / np.maximum(np.arange(n_items + width), 1)
-    steps, lefts = np.empty((n_gaps + 1, 3, width - 2)), np.arange(width) * inverses[1 : width + 1]
+    steps, inverses = np.empty((n_gaps + 1, 3, width - 2)), np.empty(n_items + width)
+    lefts = np.empty(width)
+    for i in range(len(inverses)):
+        inverses[i] = 1.0 / max(i, 1)
+    for k in range(width):
+        lefts[k] = k * inverses[k + 1]
     return Room(back, hits, masses, marks, np.empty(width), probabilities, steps, inverses, lefts)
+
+
+@njit(cache=True, nogil=True)
+def divide_states(states, size, number):
+    """Divide the first states by a number."""
+    for k in range(size):
+        states[k + 1] /= number
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +128,7 @@ def hit_back(n_clicks, n_first, end, recursion, room):
                 hits[i, k + 1] = apart + here + low * given
         hits[i, size + 1] = 0.0
         if scales[p] != 1.0:
-            hits[i, 1 : size + 1] /= scales[p]
+            divide_states(hits[i], size, scales[p])
     return hits[0, 1] / sums[n_clicks, 1]
 
 
@@ -163,8 +175,8 @@ def cross_window(n_clicks, n_first, end, recursion, room):
                 probability += terms[k]
             probabilities[p] = probability / weight
         if p % RESCALE == 0 or p + 1 == end:
-            masses[j, 1 : size + 1] /= weight
-            marks[j, 1 : size + 1] /= weight
+            divide_states(masses[j], size, weight)
+            divide_states(marks[j], size, weight)
             weight = 1.0
     return met
 
@@ -203,7 +215,7 @@ def cross_rest(n_clicks, met, end, last, recursion, room):
             probabilities[p] = probability
             left = now_left
         if p % RESCALE == 0:
-            marks[j, 1 : size + 1] /= weight
+            divide_states(marks[j], size, weight)
             weight = 1.0
     if last < len(probabilities):
         fall_off(met, n_clicks, last, left, probability, room)
@@ -279,7 +291,10 @@ def next_ranks_of_laws(clicks, laws, ahead, weights, recursions, batches, sums):
     room, ordering = room_ahead(recursions, ahead.window), np.empty(n_items, dtype=np.int64)
     for law in range(len(ranks)):
         recursion = recursion_at(recursions, numbers[law])
-        room.steps[:-1] = recursion.steps
+        for gap in range(len(recursion.steps)):
+            for row in range(3):
+                for k in range(recursion.steps.shape[2]):
+                    room.steps[gap, row, k] = recursion.steps[gap, row, k]
         for item in range(n_items):
             ordering[ranks[law, item] - 1] = item
         for row in range(len(clicks.starts) - 1):
@@ -303,6 +318,7 @@ def fill_batch_means(sums, totals, k, means, errors, worst):
     `sums[batch, row, value]` are sums of weights times values, `totals[batch, row]` of weights.
     """
     n_batches, n_rows, n_values = sums.shape
+    sorting = np.empty(n_values)
     for row in range(n_rows):
         mean, error, total, n_used = means[row], errors[row], 1e-300, 0
         mean[:] = 0.0
@@ -326,7 +342,9 @@ def fill_batch_means(sums, totals, k, means, errors, worst):
         scale = n_used / (n_used - 1.0) if n_used > 1 else np.nan
         for i in range(n_values):
             error[i] = np.sqrt(scale * error[i]) / total
-        least = np.partition(mean, n_values - k)[n_values - k]
+        for i in range(n_values):
+            sorting[i] = mean[i]
+        least = smallest(sorting, n_values - k)
         worst[row] = 0.0
         for i in range(n_values):
             if mean[i] >= least and not error[i] <= worst[row]:

@@ -46,23 +46,12 @@ class CorrectionArrays(NamedTuple):
 def personal_log_likelihoods(clicks, rankings, grid, values):
     """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
     `rankings[row]` and each alpha of the `grid`, from `make_recursions`."""
-    room, log_factorials = room_to_go_back(grid, 2), logs_of_factorials(rankings.shape[1])
+    room, log_factorials = room_to_go_back(grid, np.int64(2)), logs_of_factorials(rankings.shape[1])
     for g in range(values.shape[1]):
         recursion = recursion_at(grid, g)
         for row in range(len(values)):
             mine = clicks_of(clicks, row)
             values[row, g] = log_likelihood_of(mine, rankings[row], recursion, log_factorials, room)
-
-
-@njit(cache=True, nogil=True)
-def weigh_alphas(values, prior):
-    """Turn `values[row, g]`, log likelihoods, into each user's own distribution over the alphas."""
-    for row in range(len(values)):
-        highest, total = values[row].max(), 0.0
-        for g in range(len(prior)):
-            values[row, g] = np.exp(values[row, g] - highest) * prior[g]
-            total += values[row, g]
-        values[row] /= total
 
 
 @njit(cache=True, nogil=True)

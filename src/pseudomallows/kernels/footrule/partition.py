@@ -7,7 +7,7 @@ weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 rate k), rate bein
 import numpy as np
 from numba import njit
 
-from .matching import TINY, gap_decay
+from .matching import TINY, gap_decay, scale
 
 
 @njit(cache=True, nogil=True)
@@ -19,9 +19,11 @@ def partition_and_distance(n_items, rate):
     """
     half = n_items // 2
     width = n_items - half + 3
-    decay, free = gap_decay(rate, width), np.ones(width)
-    old, new, other = np.zeros((3, width))  # sum of the weights of the paths to each state
-    old_d, new_d, other_d = np.zeros((3, width))  # the same, each path times its distance
+    decay, free = gap_decay(rate, width), np.empty(width)
+    free[:] = 1.0
+    # sums of the weights of the paths to each state, and the same, each path times its distance
+    old, new, other = np.zeros(width), np.zeros(width), np.zeros(width)
+    old_d, new_d, other_d = np.zeros(width), np.zeros(width), np.zeros(width)
     old[0] = 1.0
     log_sum, log_scale = 0.0, 0.0
     for t in range(1, half + 1):
@@ -72,17 +74,16 @@ def step_probabilities(n_items, rate, ups, stays, downs):
     sums[0, 0] = 1.0
     for t in range(1, n_items + 1):
         before, now = sums[t - 1], sums[t]
-        total = 0.0
-        for k in range(min(t, n_items - t, most) + 1):
+        top = min(min(t, n_items - t), most) + 1
+        for k in range(top):
             weight = before[k] * decay[k] * (2 * k + 1) + before[k + 1] * decay[k + 1] * (k + 1)
             if k > 0:
                 weight += before[k - 1] * decay[k - 1] * k
             now[k] = weight if weight > TINY else 0.0
-            total += now[k]
-        now /= total
+        scale(now, top)
     for t in range(n_items):
         here, ahead = sums[n_items - t], sums[n_items - t - 1]
-        for k in range(min(t, n_items - t, most) + 1):
+        for k in range(min(min(t, n_items - t), most) + 1):
             up = ahead[k + 1] * decay[k + 1] * (k + 1)
             stay = ahead[k] * decay[k] * (2 * k + 1)
             down = ahead[k - 1] * decay[k - 1] * k if k > 0 else 0.0
@@ -100,23 +101,29 @@ def rank_probabilities(n_items, rate, probabilities):
     and the item is among them. Two mirror symmetries leave a quarter of the table to compute.
     """
     width = n_items // 2 + 3
-    ups, stays, downs = np.zeros((3, n_items + 1, width))
+    shape = (n_items + 1, width)
+    ups, stays, downs = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     step_probabilities(n_items, rate, ups, stays, downs)
-    k = np.arange(width).astype(np.float64)
-    ends = stays / (2 * k + 1)  # the rank here goes to one given open item
-    ends[:, 1:] += downs[:, 1:] / k[1:]
-    given_away = stays * (k / (2 * k + 1))  # the rank here goes to any open item, ours opens
-    tagged_stays = stays * (2 * k / (2 * k + 1))
-    tagged_downs = downs.copy()
-    tagged_downs[:, 1:] *= (k[1:] - 1) / k[1:]
-    state, next_state, tagged, next_tagged = np.zeros((4, width))
+    ends = np.zeros(shape)  # the rank here goes to one given open item
+    given_away = np.zeros(shape)  # the rank here goes to any open item, ours opens
+    tagged_stays, tagged_downs, closed = np.zeros(shape), np.zeros(shape), np.zeros(width)
+    for t in range(n_items):
+        for k in range(width):
+            ends[t, k] = stays[t, k] / (2 * k + 1)
+            given_away[t, k] = stays[t, k] * k / (2 * k + 1)
+            tagged_stays[t, k] = stays[t, k] * 2 * k / (2 * k + 1)
+            if k > 0:
+                ends[t, k] += downs[t, k] / k
+                tagged_downs[t, k] = downs[t, k] * (k - 1) / k
+    state, next_state = np.zeros(width), np.zeros(width)
+    tagged, next_tagged = np.zeros(width), np.zeros(width)
     state[0] = 1.0
     for item in range((n_items + 1) // 2):
         together = 0.0
         for j in range(width):
             together += state[j] * stays[item, j] / (2 * j + 1)
         fill_symmetric(probabilities, item, item, together)
-        step_states(state, ups[item], given_away[item], np.zeros(width), tagged)
+        step_states(state, ups[item], given_away[item], closed, tagged)
         for rank in range(item + 1, n_items - item):
             taken = 0.0
             for j in range(width):
@@ -156,19 +163,18 @@ def expected_ranks(n_items, rate, means):
     recursion backwards gives it for all items at once. Ranks before an item mirror those behind it.
     """
     width = n_items // 2 + 3
-    ups, stays, downs = np.zeros((3, n_items + 1, width))
+    shape = (n_items + 1, width)
+    ups, stays, downs = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     step_probabilities(n_items, rate, ups, stays, downs)
-    waits = np.zeros((n_items + 1, width))
+    waits = np.zeros(shape)
     for t in range(n_items - 1, 0, -1):
         for k in range(1, min(t, n_items - t) + 1):
             on = ups[t, k] * waits[t + 1, k + 1]
             on += stays[t, k] * 2 * k / (2 * k + 1) * waits[t + 1, k]
             on += downs[t, k] * (k - 1) / k * waits[t + 1, k - 1]
             waits[t, k] = 1.0 + on
-    late = np.zeros(
-        n_items
-    )  # late[item]: expected places behind the consensus rank, 0 if before it
-    state, next_state = np.zeros((2, width))
+    late = np.zeros(n_items)  # expected places behind the consensus rank, 0 if before it
+    state, next_state = np.zeros(width), np.zeros(width)
     state[0] = 1.0
     for item in range(n_items):
         for k in range(width - 1):

@@ -160,10 +160,9 @@ def fill_tails(step, size, stride, tails, logs, widths):
     """
     n_items, n_lines = len(widths) - 1, len(tails)
     rows, log_sum = np.zeros((n_items // 2 + 1, tails.shape[1])), 0.0
-    old, new = np.zeros((2, tails.shape[1]))
-    old[1] = 1.0
-    rows[0] = old
-    tails[n_lines - 1] = old
+    width = tails.shape[1]
+    old, new = np.zeros(width), np.zeros(width)
+    old[1] = rows[0, 1] = tails[n_lines - 1, 1] = 1.0
     for p in range(n_items - 1, -1, -1):
         top = min(min(p, n_items - p) + 1, size)
         for k in range(top):
@@ -173,15 +172,22 @@ def fill_tails(step, size, stride, tails, logs, widths):
         if p % RESCALE == 0:
             log_sum += np.log(scale_states(new, top))
         if p % stride == 0:
-            tails[p // stride] = new
+            copy_row(new, tails[p // stride])
             logs[p // stride] = log_sum
         if n_items - p < len(rows):
-            rows[n_items - p] = new
+            copy_row(new, rows[n_items - p])
         if p < len(rows):
             widths[p] = count_states(rows[p], new, size)
         old, new = new, old
     for p in range(1, n_items + 1):
         widths[p] = max(widths[p], widths[p - 1]) if p < len(rows) else widths[p - 1]
+
+
+@njit(cache=True, nogil=True)
+def copy_row(row, other):
+    """Copy a row. To give a slice an array instead costs seconds of compiling."""
+    for k in range(len(row)):
+        other[k] = row[k]
 
 
 @njit(cache=True, nogil=True)
@@ -212,7 +218,9 @@ def room_to_go_back(recursions, n_rows):
     """Make room, with so many rows of sums."""
     n_items, width = recursions.widths.shape[1] - 1, recursions.tails.shape[2]
     places = np.empty(n_items, dtype=np.int64)
-    return Back(places, np.zeros((n_rows, width)), np.ones(n_items + 1))
+    sums, scales = np.zeros((n_rows, width)), np.empty(n_items + 1)
+    scales[:] = 1.0
+    return Back(places, sums, scales)
 
 
 @njit(cache=True, nogil=True)
@@ -245,7 +253,7 @@ def sum_back(n_clicks, n_first, last, recursion, room):
     if tails[line, 1] < 1e-100:  # sums that begin there may lose their digits
         line = len(tails) - 1
     p, log_sum = min(line * stride, len(widths) - 1), logs[line]
-    sums[p & mask] = tails[line]
+    copy_row(tails[line], sums[p & mask])
     met, gap = n_clicks - 1, 0
     while p > n_clicks:
         p -= 1

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..select import smallest
 from .weights import MAX_SWEEPS, descend, padded
 
 
@@ -61,7 +62,7 @@ def choose_near(counts, touched, norms, item, most):
     if n_near <= 0:
         return touched[:0].copy()
     if n_near < len(touched) - 1:  # of equal ones, those of the lowest numbers
-        edge = np.partition(cosines, n_near - 1)[n_near - 1]
+        edge = smallest(cosines.copy(), n_near - 1)
         is_near, n_left = cosines < edge, n_near
         n_left -= is_near.sum()
         level = np.sort(touched[cosines == edge])[:n_left]

@@ -177,9 +177,11 @@ def fill_tops(clicks, scores, ties, best):
     clicked = np.zeros(scores.shape[1], dtype=np.bool_)
     for row in range(len(scores)):
         mine = clicks_of(clicks, row)
-        clicked[mine] = True
+        for item in mine:
+            clicked[item] = True
         fill_best(scores[row], ties, clicked, best[row])
-        clicked[mine] = False
+        for item in mine:
+            clicked[item] = False
 
 
 @njit(cache=True, nogil=True)
@@ -195,15 +197,17 @@ def rank_clicks(clicks, scores, ties, ranks):
 @njit(cache=True, nogil=True)
 def fill_rankings(values, order, ties, rankings):
     """Fill `rankings[row, ties[number]]`, from 1: the numbers by `values[row, number]`, least
-    first, of equal ones the lower number first. `order[row]` has them in order, but for ties, and
-    is mended."""
+    first, of equal ones the lower number first. `order[row]` has them in order, but for ties."""
+    n_items = values.shape[1]
+    begins, sizes = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     for row in range(len(values)):
-        mine, own = order[row], values[row]
-        begin = 0
-        for place in range(1, len(mine) + 1):
-            if place == len(mine) or own[mine[place]] != own[mine[begin]]:
-                if place - begin > 1:
-                    mine[begin:place] = np.sort(mine[begin:place])
+        begin = 0  # where those begin that are equal to the one at this place
+        for place in range(n_items):
+            number = order[row, place]
+            if values[row, number] != values[row, order[row, begin]]:
                 begin = place
-        for place in range(len(mine)):
-            rankings[row, ties[mine[place]]] = place + 1
+            begins[number] = begin
+        sizes[:] = 0
+        for number in range(n_items):
+            sizes[begins[number]] += 1
+            rankings[row, ties[number]] = begins[number] + sizes[begins[number]]

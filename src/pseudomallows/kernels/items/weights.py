@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from ..select import smallest
+
 MAX_SWEEPS = 1000  # of a descent, so that it ends: usually its tolerance ends it
 LANES = 32  # numbers that a loop takes at a time: four registers of eight
 
@@ -124,7 +126,7 @@ def admit(left, shares, room, bars, chosen, size):
     if n_eligible == 0:
         return size, 0
     if n_eligible > room:
-        least = np.partition(gains, len(gains) - room - 1)[len(gains) - room - 1]
+        least = smallest(gains.copy(), len(gains) - room - 1)
     for item in range(len(left)):
         if gains[item] > least:
             bars[item] = np.inf
@@ -143,23 +145,27 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
     those that gain most are let in.
     """
     n_items, dtype, law = len(products), products.dtype, (ridge, tolerance)
-    norms = np.diag(products) + dtype.type(ridge)
-    bar, bars = dtype.type(tolerance) * norms, np.empty(n_items, dtype=dtype)
-    shares, chosen = dtype.type(1.0) / norms, np.empty(n_items, dtype=np.int64)
+    bar, bars = np.empty(n_items, dtype=dtype), np.empty(n_items, dtype=dtype)
+    shares, chosen = np.empty(n_items, dtype=dtype), np.empty(n_items, dtype=np.int64)
+    for item in range(n_items):
+        norm = products[item, item] + dtype.type(ridge)
+        bar[item], shares[item] = dtype.type(tolerance) * norm, dtype.type(1.0) / norm
     mine, left = np.empty(n_items, dtype=dtype), np.empty(n_items, dtype=dtype)
     inner = np.empty((n_items, padded(n_items) + 16), dtype=dtype)  # no power of 2, for the cache
     near = np.empty(padded(n_items), dtype=dtype)
     for row in range(len(solved)):
-        target, weights, is_done, n_known = first + row, solved[row], False, 0
+        target, weights, is_done, size = first + row, solved[row], False, 0
+        n_known = np.int64(0)  # a type, not a literal: compiled once
         weights[target] = 0.0
-        nonzero = np.flatnonzero(weights)
-        size = len(nonzero)
-        chosen[:size], mine[:size] = nonzero, weights[nonzero]
-        bars[:] = bar
-        bars[nonzero] = np.inf
+        for item in range(n_items):
+            bars[item] = bar[item]
+            if weights[item] != 0.0:
+                chosen[size], mine[size], bars[item] = item, weights[item], np.inf
+                size += 1
         bars[target] = np.inf
         while True:
-            left[:] = products[target] - dtype.type(lasso)
+            for item in range(n_items):
+                left[item] = products[target, item] - dtype.type(lasso)
             take_rows(products, chosen[:size], mine, left)
             n_old, room = size, max(64, size // 2)
             size, n_eligible = admit(left, shares, room, bars, chosen, n_old)
@@ -168,14 +174,18 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
             mine[n_old:size] = 0.0
             fill_pairs(products, chosen[:size], n_known, inner)
             near[: padded(size)] = 0.0
-            near[:size] = left[chosen[:size]]
+            for place in range(size):
+                near[place] = left[chosen[place]]
             n_sweeps = 4 if n_eligible > room else MAX_SWEEPS  # few while others wait to be let in
             is_done = descend(inner, law, n_sweeps, near[: padded(size)], mine[:size])
-            n_known = size
-            if (mine[:size] == 0.0).sum() > size // 4:
-                size, n_known = drop_zeros(bars, bar, chosen[:size], mine), 0
+            n_known, n_zeros = size, 0
+            for place in range(size):
+                n_zeros += mine[place] == 0.0
+            if n_zeros > size // 4:
+                size, n_known = drop_zeros(bars, bar, chosen[:size], mine), np.int64(0)
         weights[:] = 0.0
-        weights[chosen[:size]] = mine[:size]
+        for place in range(size):
+            weights[chosen[place]] = mine[place]
 
 
 @njit(cache=True, nogil=True)

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..moves import SWAP, accepts, make_move, propose, shift_places
+from ..moves import INSERT, SWAP, accepts, make_move, propose
 from .click_sums import FLAT
 from .inversions import order_by_rank
 
@@ -168,7 +168,7 @@ def improve_by_leaps(votes, rate, reach, consensus):
         there = best_leap(votes, table, reach, ordering, here)
         since += 1
         if there != here:
-            shift_places(here, there, consensus, ordering)
+            make_move(INSERT, here, there, consensus, ordering)
             since = 0
             n_moved += 1
         item = (item + 1) % n_items

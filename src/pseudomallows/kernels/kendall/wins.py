@@ -7,7 +7,7 @@ before j to behind it. `ordering[rank - 1]` is the item of that rank; rate is al
 import numpy as np
 from numba import njit
 
-from ..moves import SWAP, accepts, make_move, propose, shift_places
+from ..moves import INSERT, SWAP, accepts, make_move, propose
 from .inversions import order_by_rank
 
 
@@ -100,7 +100,7 @@ def improve_by_insertions(margins, consensus, ordering):
         there = best_place(margins, ordering, here)
         since += 1
         if there != here:
-            shift_places(here, there, consensus, ordering)
+            make_move(INSERT, here, there, consensus, ordering)
             since = 0
         item = (item + 1) % n_items
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..distances.cayley_loops import count_cycles
 from ..distances.ulam_loops import longest_rise
-from ..moves import accepts, choose_pair, shift_places
+from ..moves import INSERT, accepts, choose_pair, make_move
 from ..streams import below, start_user, uniform
 from .statements import free_places, log_ratio_of_leap
 from .swaps import CAYLEY, KENDALL, PRICED, ULAM, Seating
@@ -32,8 +32,9 @@ class Latent(NamedTuple):
 def leap_latent(streams, said, consensus, law, n_leaps, latent):
     """Move the latent ranking of each row, by `n_leaps` proposals for each item."""
     n_items = len(consensus)
-    stream, scratch = np.empty(1, dtype=np.uint64), np.empty((4, n_items), dtype=np.int64)
-    seats, holders, places, tails = scratch
+    stream = np.empty(1, dtype=np.uint64)
+    seats, holders = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
+    places, tails = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     for place in range(n_items):
         places[place] = place
     log_reach = np.log(n_items)
@@ -77,13 +78,13 @@ def leap_item(stream, said, row, law, state, ways, away):
         words = log_ratio_of_leap(said, row, law.errors, ranks, holders, here, there)
     if law.swaps.kind == PRICED or law.swaps.kind == KENDALL:
         if accepts(stream, words - law.swaps.rate * change_by_leap(law.swaps, state, here, there)):
-            shift_places(here - 1, there - 1, ranks, holders)
+            make_move(INSERT, here - 1, there - 1, ranks, holders)
         return 0
-    shift_places(here - 1, there - 1, ranks, holders)
+    make_move(INSERT, here - 1, there - 1, ranks, holders)
     proposed = whole_distance(law.swaps, state)
     if accepts(stream, words - law.swaps.rate * (proposed - away)):
         return proposed
-    shift_places(there - 1, here - 1, ranks, holders)
+    make_move(INSERT, there - 1, here - 1, ranks, holders)
     return away
 
 

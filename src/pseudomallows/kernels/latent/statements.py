@@ -49,12 +49,13 @@ def log_ratio_of_exchange(said, row, errors, ranks, one, other):
     """How the log probability of what a user says changes if two items exchange their ranks."""
     start, change = said.starts[row], 0.0
     for item, partner in ((one, other), (other, one)):
-        here, there = ranks[item], ranks[partner]
+        here, there = np.int64(ranks[item]), np.int64(ranks[partner])  # one type: compiled once
         for place in range(start + said.firsts[row, item], start + said.firsts[row, item + 1]):
             third, wins, losses = said.others[place], said.wins[place], said.losses[place]
             if third != partner:
-                change += log_probability(errors, there, ranks[third], wins, losses)
-                change -= log_probability(errors, here, ranks[third], wins, losses)
+                rank = np.int64(ranks[third])
+                change += log_probability(errors, there, rank, wins, losses)
+                change -= log_probability(errors, here, rank, wins, losses)
             elif item == one:  # their own pair, once
                 change += log_probability(errors, there, here, wins, losses)
                 change -= log_probability(errors, here, there, wins, losses)
@@ -91,7 +92,7 @@ def log_ratio_of_leap(said, row, errors, ranks, holders, here, there):
     for rank in range(here, here + side if errors.is_even else there + side, side):
         item, after = holders[rank - 1], rank_after(rank, here, there)
         for place in range(start + said.firsts[row, item], start + said.firsts[row, item + 1]):
-            other = ranks[said.others[place]]
+            other = np.int64(ranks[said.others[place]])
             moved = rank_after(other, here, there)
             if errors.is_even and moved == other:
                 continue

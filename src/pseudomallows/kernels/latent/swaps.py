@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..distances.ulam_loops import longest_rise
-from ..moves import accepts, choose_pair, exchange_places
+from ..moves import SWAP, accepts, choose_pair, make_move
 from ..streams import start_user, uniform
 from .statements import ErrorLaw, log_ratio_of_exchange
 
@@ -52,8 +52,9 @@ class Seating(NamedTuple):
 def swap_latent(streams, rankings, consensus, law, n_swaps, latent):
     """Move the latent ranking of each row, by `n_swaps` proposals for each of its open items."""
     n_items = len(consensus)
-    stream, scratch = np.empty(1, dtype=np.uint64), np.empty((5, n_items), dtype=np.int64)
-    seats, holders, open_ranks, places, tails = scratch
+    stream, open_ranks = np.empty(1, dtype=np.uint64), np.empty(n_items, dtype=np.int64)
+    seats, holders = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
+    places, tails = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     seating = Seating(seats, places, tails)
     starts = np.empty(n_items + 2, dtype=np.int64)
     for place in range(n_items):
@@ -151,16 +152,20 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
     Without it a consensus would hardly move: latent rankings have been drawn around it.
     """
     n_items, law = len(consensus), laws.swaps
-    ordering, seats, places, tails = np.empty((4, n_items), dtype=np.int64)
+    ordering, seats = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
+    places, tails = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     seating = Seating(seats, places, tails)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
         places[item] = item
     partners, log_reach = np.empty((len(latent), 2), dtype=np.int64), np.log(n_items)
-    changes, rises = np.zeros((2, len(latent)), dtype=np.int64)
+    changes = np.zeros(len(latent), dtype=np.int64)
+    rises = np.zeros(len(latent), dtype=np.int64)
     if law.kind == ULAM:
         for row in range(len(latent)):
-            rises[row] = longest_rise(latent[row], ordering, tails)
+            for item in range(n_items):
+                seats[item] = latent[row, ordering[item]]
+            rises[row] = longest_rise(seats, places, tails)
     odds = np.empty((len(said.starts), 2))  # of s, if the consensus stays, and if it moves
     for _ in range(n_moves):
         low, high = choose_pair(stream, n_items, log_reach)
@@ -170,24 +175,26 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
         for row in range(len(latent)):
             ranks, rise = latent[row], rises[row]
             if speaks(said, row):
-                partners[row] = one, other
+                partners[row, 0], partners[row, 1] = one, other
                 changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
                 exchanged = log_ratio_of_exchange(said, row, laws.errors, ranks, one, other)
                 log_ratio += weigh_both(-law.rate * changes[row], exchanged, odds[row])
                 continue
-            partners[row] = find_partners(law, rankings[row], ranks, low, high, one, other)
+            first, second = find_partners(law, rankings[row], ranks, low, high, one, other)
+            partners[row, 0], partners[row, 1] = first, second
             changes[row] = 0
-            if partners[row, 0] < 0:
+            if first < 0:
                 changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
             change += changes[row]
         is_accepted = accepts(stream, log_ratio - law.rate * change)
         if is_accepted:
-            exchange_places(low, high, consensus, ordering)
+            make_move(SWAP, low, high, consensus, ordering)
         for row in range(len(latent)):
-            first, second = partners[row]
+            first, second = partners[row, 0], partners[row, 1]
             is_swapped = is_accepted and first >= 0
             if speaks(said, row):
-                is_swapped = draws_second(stream, odds[row, 1 if is_accepted else 0])
+                odd = odds[row, 1 if is_accepted else 0]
+                is_swapped = uniform(stream) * (1.0 + odd) < odd
             if is_swapped:
                 here = latent[row, first]
                 latent[row, first] = latent[row, second]
@@ -225,12 +232,6 @@ def weigh_both(moved, exchanged, odds):
 def log_sum(one, other):
     """Log of the sum of two numbers given by their logs."""
     return max(one, other) + np.log1p(np.exp(-min(abs(one - other), SURE)))
-
-
-@njit(cache=True, nogil=True)
-def draws_second(stream, odds):
-    """Draw one of two; the second has these odds."""
-    return uniform(stream) * (1.0 + odds) < odds
 
 
 @njit(cache=True, nogil=True)
