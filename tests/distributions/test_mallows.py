@@ -11,7 +11,7 @@ from helpers import interpreted, p_value
 from pseudomallows.distances.distance import alpha_for_distance
 from pseudomallows.distances.footrule import FOOTRULE
 from pseudomallows.kernels.footrule import partition as kernels
-from pseudomallows.kernels.footrule.matching import draw_mallows
+from pseudomallows.kernels.footrule.partition import draw_mallows
 
 REFERENCE = [  # log Z_n(alpha), computed with big numbers
     (5, 2, 2.24370014583675),

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from ..kernels.costs import footrule_distances
 from ..kernels.footrule import partition as kernels
-from ..kernels.footrule.matching import draw_mallows
 from .distance import PriceDistance
 from .tallies import Counts
 
@@ -25,7 +24,7 @@ class Footrule(PriceDistance):
 
     def fill_draws(self, seed: int, alpha: float, draws: NDArray[np.int32]) -> None:
         n_items = draws.shape[1]
-        draw_mallows(seed, n_items, alpha / n_items, draws)
+        kernels.draw_mallows(seed, n_items, alpha / n_items, draws)
 
     def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
         probabilities = np.empty((n_items, n_items))

@@ -5,12 +5,13 @@ plain loops, since for matrices of this size the threads of a BLAS cost more tha
 """
 
 import numpy as np
-from numba import njit
+
+from .compiled import compiled
 
 TINY = 1e-20  # a cell below this is no match for the ridge; its products would be slow to add
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def assignment_prices(log_weights, row_of, column_prices):
     """Fill the column prices that support the best assignment, `row_of[column]`.
 
@@ -36,7 +37,7 @@ def assignment_prices(log_weights, row_of, column_prices):
             break
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sinkhorn(matrix, n_rounds, row_scales, column_scales):
     """Scale the rows, then the columns, to unit sums, `n_rounds` times; none may sum to 0."""
     turned = matrix.T.copy()
@@ -45,7 +46,7 @@ def sinkhorn(matrix, n_rounds, row_scales, column_scales):
         invert_sums(matrix, row_scales, column_scales)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def invert_sums(matrix, row_scales, column_scales):
     """Set the column scales so that every column of the scaled matrix sums to 1."""
     n_items = len(matrix)
@@ -58,7 +59,7 @@ def invert_sums(matrix, row_scales, column_scales):
         column_scales[column] = 1.0 / column_scales[column]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def newton_direction(matrix, row_sums, column_sums, ridge, row_step, column_step):
     """Fill the steps of row and column prices that would make all sums 1, to first order.
 
@@ -84,7 +85,7 @@ def newton_direction(matrix, row_sums, column_sums, ridge, row_step, column_step
         column_step[column] /= column_sums[column]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_positive(upper, vector):
     """Solve a symmetric positive definite system in place, given its upper triangle."""
     n_rows = len(vector)
@@ -104,7 +105,7 @@ def solve_positive(upper, vector):
         vector[row] /= upper[row, row]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def subtract(target, factor, source):
     """Subtract so many times a row from another."""
     for place in range(len(target)):

@@ -1,10 +1,10 @@
 """Users in blocks of items that share ranks, by a law that is additive over items: counts of who
 has which item in which block, and sums of its log weights."""
 
-from numba import njit
+from .compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_blocks(blocks, labels, weights, counts):
     """Add to `counts[label, block, item]` the users of each row of `blocks[row, item]`."""
     for row in range(len(labels)):
@@ -13,7 +13,7 @@ def count_blocks(blocks, labels, weights, counts):
             mine[blocks[row, item], item] += weights[row]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_clicks(clicks, size_places, labels, weights, counts):
     """Add to `counts[label, size, item]` the users of the label who clicked the item, by the place
     of their number of clicks in a list of sizes."""
@@ -23,7 +23,7 @@ def count_clicks(clicks, size_places, labels, weights, counts):
             mine[clicks.codes[place]] += weights[row]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_weights(counts, consensus, table):
     """Sum of `table[block, rank - 1]` over `counts[block, item]` users."""
     total = 0.0
@@ -34,7 +34,7 @@ def sum_weights(counts, consensus, table):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_costs(counts, table, costs):
     """Take `counts[block, item]` times `table[block, rank - 1]` off `costs[item, rank - 1]`."""
     for block in range(counts.shape[0]):
@@ -45,7 +45,7 @@ def fill_costs(counts, table, costs):
                     costs[item, rank] -= count * table[block, rank]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_block_logs(blocks, log_weights, logs):
     """Add to `logs[row, cluster]` the `log_weights[block, item, cluster]` of the row's items."""
     for row in range(len(logs)):
@@ -56,7 +56,7 @@ def add_block_logs(blocks, log_weights, logs):
                 mine[cluster] += added[cluster]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_click_logs(clicks, size_places, log_weights, logs):
     """Add to `logs[row, cluster]` the `log_weights[size, item, cluster]` of the row's clicks."""
     for row in range(len(logs)):

@@ -14,12 +14,12 @@ and the m - k others go anywhere: the sum is that over k of C(f, k) (1 - q)^k q^
 import math
 
 import numpy as np
-from numba import njit
 
+from .compiled import compiled
 from .streams import below, start_user, uniform
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_known_inversions(ranks, ordering, tree):
     """Known pairs of a user that a consensus has in the other order: a sum over the items, in
     the order of the consensus, of those before them that have a larger rank."""
@@ -39,7 +39,7 @@ def count_known_inversions(ranks, ordering, tree):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bucket_log_likelihoods(rankings, ordering, rate, log_factorials, values):
     """Fill `values[user]` under Kendall, where no rank is 0.
 
@@ -58,7 +58,7 @@ def bucket_log_likelihoods(rankings, ordering, rate, log_factorials, values):
         values[user] = value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fixed_log_weights(n_fit, size, rate, log_weights):
     """Fill `log_weights[k]` with the term of k fixed items; return the log of the sum."""
     log_free = np.log(-np.expm1(-rate)) if rate > 0.0 else -np.inf
@@ -76,7 +76,7 @@ def fixed_log_weights(n_fit, size, rate, log_weights):
     return highest + np.log(total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def block_of_ranks(ranks, owners):
     """Fill `owners[rank - 1]` with the block of each rank: the first rank of its tie, or 0."""
     owners[:] = 0
@@ -90,7 +90,7 @@ def block_of_ranks(ranks, owners):
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_fitting(ranks, consensus, owners, n_fit):
     """Fill `n_fit[block]`: items whose consensus rank is one of their block's."""
     n_fit[:] = 0
@@ -99,7 +99,7 @@ def count_fitting(ranks, consensus, owners, n_fit):
             n_fit[ranks[item]] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hamming_log_likelihoods(rankings, consensus, rate, log_partition, values):
     """Fill `values[user]` under Hamming."""
     n_items = len(consensus)
@@ -115,7 +115,7 @@ def hamming_log_likelihoods(rankings, consensus, rate, log_partition, values):
         values[user] = value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_hamming_latent(streams, rankings, consensus, rate, latent):
     """Fill `latent[user, item]` with full rankings, drawn given what is known, under Hamming."""
     n_items = len(consensus)
@@ -135,7 +135,7 @@ def draw_hamming_latent(streams, rankings, consensus, rate, latent):
                 fill_others(stream, ranks, block, owners, free, mine)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_term(stream, log_weights, log_sum, last):
     """Draw a number 0..last by its weight."""
     left = uniform(stream)
@@ -146,7 +146,7 @@ def draw_term(stream, log_weights, log_sum, last):
     return last
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fix_items(stream, ranks, block, consensus, numbers, owners, latent):
     """With `n_fit, n_fixed = numbers`, give so many of the items that can have it their consensus
     rank, which is then nobody's; the other items of the block have rank 0."""
@@ -165,7 +165,7 @@ def fix_items(stream, ranks, block, consensus, numbers, owners, latent):
             owners[latent[item] - 1] = -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_others(stream, ranks, block, owners, free, latent):
     """Give the items of the block without a rank those that are left of it, at random."""
     n_free = 0

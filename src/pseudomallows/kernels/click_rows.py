@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from .compiled import compiled
 
 
 class ClickRows(NamedTuple):
@@ -19,7 +20,7 @@ def slice_clicks(clicks: Any, rows: slice) -> ClickRows:
     return ClickRows(clicks.starts[rows.start : rows.stop + 1], clicks.codes)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def clicks_of(clicks, row):
     """The items that a row clicked."""
     return clicks.codes[clicks.starts[row] : clicks.starts[row + 1]]

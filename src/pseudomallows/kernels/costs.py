@@ -1,9 +1,9 @@
 """Counts of ranks, and distances of users: what the consensus needs to know of them."""
 
-from numba import njit
+from .compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_ranks(rankings, weights, counts):
     """Add to `counts[item, rank - 1]` the weights of the users who give the item that rank; skip
     rank 0. Differences of weights bring the counts from the one to the other."""
@@ -14,7 +14,7 @@ def count_ranks(rankings, weights, counts):
                     counts[item, rankings[user, item] - 1] += weights[user]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def footrule_distances(rankings, others, distances):
     """Fill `distances[row]` with that from the row of `others`, or from its only one."""
     for row in range(len(rankings)):

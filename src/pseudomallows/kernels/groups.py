@@ -8,10 +8,10 @@ being alpha / n_items. Places and ranks of a group are numbered from 0.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from .click_rows import clicks_of
+from .compiled import compiled
 from .streams import STEP, below, mix, start_user, uniform
 
 UNIFORM, V, TOP_BOTTOM = range(3)  # orders in which the places are visited
@@ -31,7 +31,7 @@ class Leaps(NamedTuple):
     cells: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leap_tables(n_items, rate):
     """The `Leaps` of groups of at most so many items."""
     powers = np.exp(-rate * np.arange(n_items + 1).astype(np.float64))
@@ -62,7 +62,7 @@ def leap_tables(n_items, rate):
     return Leaps(powers, thresholds, cells)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_leaps(stream, thresholds, cells, drawn):
     """Fill `drawn` with leaps. In one go, and apart from the draws that may refuse them: no number
     here waits for another, so a processor makes several at once."""
@@ -75,7 +75,7 @@ def draw_leaps(stream, thresholds, cells, drawn):
     stream[0] = state
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_visits(stream, order, size, visit):
     """Fill `visit[step]`: the place to visit in this step."""
     for place in range(size):
@@ -93,13 +93,13 @@ def draw_visits(stream, order, size, visit):
             visit[odd + 2 * pair + 1 - second] = size // 2 + odd + pair
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def make_scratch(n_items):
     """Room for `draw_group`."""
     return np.full((4, 3 * n_items), -1, dtype=np.int32)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_group(stream, size, order, leaps, scratch, ranks):
     """Fill `ranks[place]` for the places of a group; `leaps` come from `leap_tables`.
 
@@ -138,7 +138,7 @@ def draw_group(stream, size, order, leaps, scratch, ranks):
         slots[first + rank] = -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scan_free(stream, place, n_free, free, powers):
     """Draw among the free ranks by their weights; where these could vanish, by those relative to
     the nearest rank."""
@@ -158,7 +158,7 @@ def scan_free(stream, place, n_free, free, powers):
     return free[n_free - 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def split_by_clicks(ordering, clicked, clicked_items, other_items):
     """Both groups of a user, each in the order of the consensus; return the size of the first."""
     n_clicks, n_others = 0, 0
@@ -173,7 +173,7 @@ def split_by_clicks(ordering, clicked, clicked_items, other_items):
     return n_clicks
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_users(streams, clicks, ordering, rate, order, counts, latent):
     """Draw the latent ranking of every user by the paper's law and add it to `counts`.
 

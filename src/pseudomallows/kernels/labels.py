@@ -1,8 +1,8 @@
 """Labels of users: which cluster each belongs to, and how likely all of them are."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import compiled
 from .moves import accepts
 from .streams import start_user, uniform
 
@@ -10,7 +10,7 @@ from .streams import start_user, uniform
 NO_PROBABILITY, NO_MEMBER = -45.0, -104.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_labels(streams, logs, labels):
     """Draw `labels[row]` from `logs[row, cluster]`."""
     n_clusters = logs.shape[1]
@@ -31,7 +31,7 @@ def draw_labels(streams, logs, labels):
         labels[row] = label
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def accept_labels(streams, rows, log_ratios, accepted):
     """Fill `accepted[place]`: is the label that `rows[place]` has drawn accepted? By the random
     number of the row's stream after the one that the label was drawn by."""
@@ -42,7 +42,7 @@ def accept_labels(streams, rows, log_ratios, accepted):
         accepted[place] = accepts(stream, log_ratios[place])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh_logs(logs, log_sums, memberships):
     """Fill `log_sums[row]`, the log of the sum of exp(`logs[row, cluster]`), and
     `memberships[row, cluster]`, the parts of that sum."""

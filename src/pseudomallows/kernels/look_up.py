@@ -1,12 +1,12 @@
 """The best unseen items of some users, by their probabilities."""
 
 import numpy as np
-from numba import njit
 
 from .click_rows import clicks_of
+from .compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert_best(item, probability, consensus, n_found, keys, items, probabilities):
     """Put an item among the best so far, if it belongs there; return how many there are.
 
@@ -30,7 +30,7 @@ def insert_best(item, probability, consensus, n_found, keys, items, probabilitie
     return n_found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_best(clicks, table, consensus, items, probabilities):
     """Fill the best unseen items of each row, best first, and their probabilities.
 

@@ -5,20 +5,21 @@ alpha / n_items.
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import compiled
 from .streams import below, uniform
 
-SWAP, LEAP_AND_SHIFT, INSERT = range(3)
+# whole numbers of NumPy's: a kernel is compiled anew for each of Python's that it is given
+SWAP, LEAP_AND_SHIFT, INSERT = np.int64(0), np.int64(1), np.int64(2)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def accepts(stream, log_ratio):
     """The Metropolis rule. No uniform number is below exp(-40), whose underflow would be slow."""
     return log_ratio >= 0.0 or (log_ratio > -40.0 and uniform(stream) < np.exp(log_ratio))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_pair(stream, n_items, log_reach):
     """Two places, from 0, whose ranks a swap may exchange; the second may stick out at the end.
 
@@ -31,7 +32,7 @@ def choose_pair(stream, n_items, log_reach):
     return low, low + leap
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def propose(stream, move, leap, log_reach, consensus):
     """Two places of a move, from 0, and the log of the probability of the way back over that of the
     way there. The second place is -1 if the move sticks out at the end."""
@@ -54,7 +55,7 @@ def propose(stream, move, leap, log_reach, consensus):
     return here, there, np.log(n_choices / n_back)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def make_move(move, here, there, consensus, ordering):
     """Exchange the items at two places; or one item leaps, and those between shift by one."""
     item, last = ordering[here], ordering[there]
@@ -71,7 +72,7 @@ def make_move(move, here, there, consensus, ordering):
     ordering[there] = item
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cost_of_move(costs, ordering, move, here, there):
     """What the cost grows by if a move is made."""
     item, last = ordering[here], ordering[there]
@@ -85,7 +86,7 @@ def cost_of_move(costs, ordering, move, here, there):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move_consensus(stream, costs, rate, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     n_items = len(consensus)

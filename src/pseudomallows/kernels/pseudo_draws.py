@@ -6,9 +6,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from .compiled import compiled
 from .streams import start_stream, uniform
 
 
@@ -21,7 +21,7 @@ class RankWeights(NamedTuple):
     highests: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_consensus(stream, rank_weights, visit_order, free, weights, consensus):
     """Draw a consensus, the items in `visit_order` (Algorithm 1); return its log probability.
 
@@ -52,7 +52,7 @@ def draw_consensus(stream, rank_weights, visit_order, free, weights, consensus):
     return log_probability
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exponentials(log_weights):
     """The log weights with their exponentials: `RankWeights`."""
     table, highests = np.empty(log_weights.shape), np.empty(len(log_weights))
@@ -62,7 +62,7 @@ def exponentials(log_weights):
     return RankWeights(log_weights, table, highests)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh_free(row, free, n_free, weights):
     """Fill `weights[slot]` for the free ranks, the largest 1; return that one's log and the sum."""
     highest = row[free[0]]
@@ -75,7 +75,7 @@ def weigh_free(row, free, n_free, weights):
     return highest, total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_consensuses(seed, log_weights, visit_orders, consensus, log_probabilities):
     """Fill `consensus[draw, item]` and `log_probabilities[draw]`, given `visit_orders[draw]`."""
     n_items = len(log_weights)
@@ -88,7 +88,7 @@ def draw_consensuses(seed, log_weights, visit_orders, consensus, log_probabiliti
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_probability_of(log_weights, visit_order, consensus):
     """Log probability of a consensus, given the visit order (equation 7 of the paper)."""
     n_items = len(visit_order)
@@ -105,7 +105,7 @@ def log_probability_of(log_weights, visit_order, consensus):
     return log_probability
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_probabilities_of(log_weights, visit_orders, consensus, log_probabilities):
     """Fill `log_probabilities[draw]` of one consensus for many visit orders."""
     for draw in range(len(visit_orders)):

@@ -1,10 +1,11 @@
 """Answers from draws of a ranking of many items, without a table of items and ranks."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def comes_first(item, other, shares, means):
     """Is an item the better choice: of the larger share, of ties the better mean rank, else the
     smaller number?"""
@@ -15,7 +16,7 @@ def comes_first(item, other, shares, means):
     return item < other
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rise(node, heap, nodes, shares, means):
     """Let the item of a node rise to where it belongs in a heap."""
     item = heap[node]
@@ -30,7 +31,7 @@ def rise(node, heap, nodes, shares, means):
     nodes[item] = node
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sink(size, heap, nodes, shares, means):
     """Let the item at the top of a heap sink to where it belongs."""
     item, node = heap[0], 0
@@ -47,7 +48,7 @@ def sink(size, heap, nodes, shares, means):
     nodes[item] = node
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cp_of_draws(orderings, weights, means, chosen):
     """Fill `chosen[place]` with the item, among those left, that is most likely there or before;
     of ties the better mean rank. `orderings[draw, place]` is an item.
@@ -76,7 +77,7 @@ def cp_of_draws(orderings, weights, means, chosen):
             sink(size, heap, nodes, shares, means)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def intervals_of_draws(ranks, weights, probability, intervals):
     """Fill `intervals[item]` with the shortest (lowest, highest) that holds `probability` of an
     item's draws `ranks[draw, item]`; of several the likeliest, and of these the first.

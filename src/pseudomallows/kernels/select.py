@@ -1,9 +1,9 @@
 """The number that so many others are not above. Numba takes seven seconds to compile NumPy's."""
 
-from numba import njit
+from .compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def smallest(values, place):
     """The value that stands at a place, from 0, in rising order. Others change places: Hoare's
     quickselect."""

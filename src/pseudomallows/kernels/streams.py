@@ -7,8 +7,9 @@ that handles the user. The generator is splitmix64 (Steele, Lea and Flood 2014).
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from .compiled import compiled
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -27,7 +28,7 @@ class Streams(NamedTuple):
     weights: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mix(bits):
     """Scramble 64 bits so that neighbouring inputs have unrelated outputs."""
     bits = (bits ^ (bits >> SHIFT_30)) * MIX_1
@@ -35,7 +36,7 @@ def mix(bits):
     return bits ^ (bits >> SHIFT_31)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def start_stream(seed, draw, user, stream):
     """Set `stream[0]` to the start of the stream of (seed, draw, user)."""
     bits = mix(np.uint64(seed) + STEP)
@@ -43,20 +44,20 @@ def start_stream(seed, draw, user, stream):
     stream[0] = mix(bits + np.uint64(user) * MIX_1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def start_user(streams, row, user, stream):
     """Set `stream[0]` to the start of the stream of a row's user, counted from 0."""
     start_stream(streams.seed, streams.draw, streams.first_users[row] + user, stream)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def uniform(stream):
     """Draw a number in [0, 1)."""
     stream[0] += STEP
     return np.float64(mix(stream[0]) >> SHIFT_11) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def below(stream, bound):
     """Draw an integer in 0..bound - 1; the bias, below bound / 2^53, is far beyond any test."""
     return int(uniform(stream) * bound)

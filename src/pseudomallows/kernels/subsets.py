@@ -4,10 +4,11 @@
 """
 
 import numpy as np
-from numba import njit
+
+from .compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_bits(bits):
     """The number of ones."""
     count = 0
@@ -17,7 +18,7 @@ def count_bits(bits):
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pseudo_by_subsets(log_weights, visit_order, marginals):
     """ELBO of the Pseudo-Mallows law of one visit order; fills `marginals[item, rank - 1]`.
 
@@ -52,7 +53,7 @@ def pseudo_by_subsets(log_weights, visit_order, marginals):
     return elbo
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def posterior_by_subsets(log_weights, marginals):
     """Log of the sum of exp(sum of log weights) over all consensuses; fills `marginals`."""
     n_items = len(log_weights)
@@ -82,7 +83,7 @@ def posterior_by_subsets(log_weights, marginals):
     return after[0]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def share_free(row, used, shares):
     """Fill `shares[rank]` with the probability that an item of log weights `row` takes it."""
     highest, total = -np.inf, 0.0
@@ -98,7 +99,7 @@ def share_free(row, used, shares):
         shares[rank] /= total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pseudo_by_likely_subsets(log_weights, visit_order, least, probability, sets, marginals):
     """Fill `marginals[item, rank - 1]` of one visit order, without sets less likely than `least`.
 

@@ -5,13 +5,13 @@ own, or enters a cycle behind one of the j, which adds 1 to the distance.
 """
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
 from ..kendall.inversions import LARGE, order_by_rank
 from ..streams import below, start_stream, uniform
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_cycles(ranks, ordering, seen):
     """Cycles of the way from an item to the one of `ordering` at its rank."""
     count = 0
@@ -27,7 +27,7 @@ def count_cycles(ranks, ordering, seen):
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cayley_distances(rankings, others, distances):
     """Fill `distances[row]` with that from the row of `others`, or from its only one."""
     n_items = rankings.shape[1]
@@ -38,7 +38,7 @@ def cayley_distances(rankings, others, distances):
         distances[row] = n_items - count_cycles(rankings[row], ordering, seen)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cayley_partition(n_items, rate):
     """Log of the sum over all rankings, and the mean distance."""
     weight, log_sum, distance, product = np.exp(-rate), 0.0, 0.0, 1.0
@@ -54,7 +54,7 @@ def cayley_partition(n_items, rate):
     return log_sum + np.log(product), distance
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_cayley(seed, rate, draws):
     """Fill `draws[draw, item]` with rankings of the Mallows distribution around 1..n."""
     weight, stream = np.exp(-rate), np.empty(1, np.uint64)

@@ -9,9 +9,9 @@ of the cycle, so a proposal compares two lines of labels, and accepted ones alon
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from ..kendall.inversions import order_by_rank
 from ..moves import SWAP, accepts, choose_pair, make_move
 from ..streams import below, uniform
@@ -27,7 +27,7 @@ class Cycles(NamedTuple):
     labels: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_cycles(rankings, counts, consensus):
     """The cycles of all users around a consensus."""
     n_rows, n_items = rankings.shape
@@ -41,7 +41,7 @@ def find_cycles(rankings, counts, consensus):
     return cycles
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def label_way(cycles, row, first, last, label):
     """Label the items on a user's way from `first` until it comes to `last`; return whether the
     item that had been their label was among them."""
@@ -55,7 +55,7 @@ def label_way(cycles, row, first, last, label):
             return is_among
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def change_by_exchange(cycles, first, second):
     """How much the distance to all users grows if the consensus exchanges two items."""
     ones, others, change = cycles.labels[first], cycles.labels[second], 0
@@ -64,7 +64,7 @@ def change_by_exchange(cycles, first, second):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exchange_items(cycles, first, second, consensus):
     """Exchange two items of the consensus, and bring the labels up to date."""
     labels = cycles.labels
@@ -76,7 +76,7 @@ def exchange_items(cycles, first, second, consensus):
             label_way(cycles, row, first, first, first)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_places(stream, n_items, log_reach):
     """Two places: by `choose_pair`, or, half of the time, any two, as Cayley's distance does not
     see how far they are apart. They may be the same, and the second may stick out."""
@@ -84,7 +84,7 @@ def choose_places(stream, n_items, log_reach):
     return low, below(stream, n_items) if uniform(stream) < 0.5 else high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move_by_cycles(stream, rankings, counts, rate, n_moves, consensus):
     """Make `n_moves` proposals to exchange two items; return how many were accepted."""
     n_items, log_reach, n_accepted = len(consensus), np.log(len(consensus)), 0
@@ -100,7 +100,7 @@ def move_by_cycles(stream, rankings, counts, rate, n_moves, consensus):
     return n_accepted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def improve_by_cycles(rankings, counts, consensus):
     """Exchange items until no exchange makes the distance smaller."""
     n_items, since = len(consensus), 0  # how many pairs in turn were of no use

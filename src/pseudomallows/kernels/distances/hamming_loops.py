@@ -5,12 +5,12 @@ sum of (-1)^k / k! for k up to d, is the share of those d places in which none s
 """
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
 from ..streams import below, start_stream, uniform
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hamming_distances(rankings, others, distances):
     """Fill `distances[row]` with that from the row of `others`, or from its only one."""
     for row in range(len(rankings)):
@@ -21,7 +21,7 @@ def hamming_distances(rankings, others, distances):
         distances[row] = count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hamming_law(n_items, rate, law):
     """Fill `law[d]` with the probability of distance d; return the log of the sum over rankings."""
     log_ways, share, term, log_share = 0.0, 1.0, 1.0, 0.0
@@ -43,7 +43,7 @@ def hamming_law(n_items, rate, law):
     return highest + np.log(total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def derange(stream, moved):
     """Shuffle until `moved[place]` is never `place`: e shuffles on average, some left early."""
     for place in range(len(moved)):
@@ -55,7 +55,7 @@ def derange(stream, moved):
         last = len(moved) - 1 if moved[last] == last else last - 1  # begin again, if it stays
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_hamming(seed, law, draws):
     """Fill `draws[draw, item]` with rankings around 1..n: how many move, which, and where to."""
     n_items = draws.shape[1]

@@ -12,9 +12,9 @@ item has a line of ranks: a step is one short loop over a line, which compiles t
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from ..kendall.inversions import order_by_rank
 from ..moves import INSERT, make_move
 from ..streams import below, uniform
@@ -37,7 +37,7 @@ class Blocks(NamedTuple):
     others: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def make_blocks(rankings, counts):
     """The users in blocks; the rows that are left at the end count 0.
 
@@ -57,7 +57,7 @@ def make_blocks(rankings, counts):
     return Blocks(ranks, heads, tails, limits, highs, bases, lows, others)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def grow_all(ranks, tails, lengths):
     """Let the rank of an item join the rises of each row."""
     for row in range(len(ranks)):
@@ -65,7 +65,7 @@ def grow_all(ranks, tails, lengths):
         lengths[row] += is_longer
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def grow_lower(ranks, limits, tails, before, after):
     """The same if the rank is below that of `limits`; fill the lengths after it."""
     for row in range(len(ranks)):
@@ -74,7 +74,7 @@ def grow_lower(ranks, limits, tails, before, after):
         after[row] = before[row] + is_longer
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def grow_higher(n_items, ranks, limits, tails, lengths):
     """The same from the last item on, with ranks counted from the last."""
     for row in range(len(ranks)):
@@ -83,7 +83,7 @@ def grow_higher(n_items, ranks, limits, tails, lengths):
         lengths[row] += is_longer
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_equal(counts, lows, highs, bases):
     """Users of whom two lengths add up to the third."""
     total = 0
@@ -92,7 +92,7 @@ def sum_equal(counts, lows, highs, bases):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_gains(users, ordering, here, gains):
     """Fill `gains[place]`: how much smaller the distance to all users is if the item at `here` goes
     there, against having it nowhere."""
@@ -103,7 +103,7 @@ def count_gains(users, ordering, here, gains):
         add_gains(users, block, ordering[here], gains)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_gains(users, block, item, gains):
     """Add those of a block."""
     ranks, counts = users.ranks[block], users.counts[block]
@@ -126,7 +126,7 @@ def add_gains(users, block, item, gains):
     gains[0] += sum_equal(counts, lows[0], highs, bases)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_place(stream, rate, gains, weights):
     """Draw a place of probability proportional to exp(rate gain)."""
     most, total = gains.max(), 0.0
@@ -140,7 +140,7 @@ def draw_place(stream, rate, gains, weights):
     return place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move_by_insertions(stream, rankings, counts, rate, n_moves, consensus):
     """Take out an item and draw its place, `n_moves` times."""
     n_items = len(consensus)
@@ -153,7 +153,7 @@ def move_by_insertions(stream, rankings, counts, rate, n_moves, consensus):
         make_move(INSERT, here, draw_place(stream, rate, gains, weights), consensus, ordering)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def improve_by_places(rankings, counts, consensus):
     """Put items where they are best, until no insertion makes the distance smaller."""
     n_items, item, since = len(consensus), 0, 0  # how many items have stayed in turn

@@ -6,9 +6,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from ..kendall.inversions import order_by_rank
 from ..moves import accepts, make_move, propose
 from .cayley_loops import count_cycles
@@ -25,7 +25,7 @@ class RankingList(NamedTuple):
     counts: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def list_distance(users, ordering, scratch):
     """Distance between all users and a consensus."""
     kind, rankings, counts = users
@@ -39,7 +39,7 @@ def list_distance(users, ordering, scratch):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move_by_list(stream, users, rate, move, leap, n_moves, consensus):
     """Make `n_moves` proposals, each of which looks at every user's ranking as a whole; return how
     many were accepted. Exchanges under Cayley's distance have a faster way: see `cycles`."""
@@ -62,7 +62,7 @@ def move_by_list(stream, users, rate, move, leap, n_moves, consensus):
     return n_accepted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_of_all(users, consensus):
     """Fill the consensus of the smallest distance, the first of them, by trying all."""
     ordering, scratch = np.empty((2, len(consensus)), dtype=np.int64)

@@ -7,14 +7,14 @@ is 1, so plain numbers neither overflow nor lose anything that counts.
 """
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
 from ..kendall.inversions import order_by_rank
 from ..moves import SWAP, accepts, choose_pair, make_move
 from ..streams import start_stream, uniform
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spearman_distances(rankings, others, distances):
     """Fill `distances[row]` with that from the row of `others`, or from its only one."""
     for row in range(len(rankings)):
@@ -26,7 +26,7 @@ def spearman_distances(rankings, others, distances):
         distances[row] = total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def square_weights(n_items, rate):
     """weights[item, rank - 1]: exp(-rate * squared difference)."""
     weights = np.empty((n_items, n_items))
@@ -36,7 +36,7 @@ def square_weights(n_items, rate):
     return weights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_first_items(weights, most, sums):
     """Fill `sums[used]` for the sets of up to `most` ranks: what the first items make of them."""
     sums[0] = 1.0
@@ -55,7 +55,7 @@ def sum_first_items(weights, most, sums):
     return sizes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mirror(used, n_items):
     """The ranks not in use, counted from the other end."""
     mirrored = 0
@@ -65,7 +65,7 @@ def mirror(used, n_items):
     return mirrored
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spearman_sum(n_items, rate):
     """Log of the sum over all rankings.
 
@@ -81,7 +81,7 @@ def spearman_sum(n_items, rate):
     return np.log(total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spearman_marginals(n_items, rate, probabilities):
     """Fill `probabilities[item, rank - 1]` by sums over sets."""
     weights, sums = square_weights(n_items, rate), np.empty(1 << n_items)
@@ -97,7 +97,7 @@ def spearman_marginals(n_items, rate, probabilities):
     probabilities /= sums[-1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_by_sets(seed, rate, draws):
     """Fill `draws[draw, item]` with exact rankings, from the last item on."""
     n_items = draws.shape[1]
@@ -121,7 +121,7 @@ def draw_by_sets(seed, rate, draws):
             draws[draw, item] = chosen + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def balance_squares(weights, most_rounds, x):
     """Make weights[i, j] x[i] x[j] sum to 1 in each row; `x` has a start."""
     n_items = len(x)
@@ -140,7 +140,7 @@ def balance_squares(weights, most_rounds, x):
             x[item] = np.sqrt(x[item] / sums[item])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rank_with_noise(stream, rate, ranks):
     """Rank the items by their places plus normal noise: near the law, and independent."""
     n_items = len(ranks)
@@ -153,7 +153,7 @@ def rank_with_noise(stream, rate, ranks):
         ranks[ordering[place]] = place + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def swap_squares(stream, rate, n_moves, ranks, ordering):
     """Exchange ranks around 1..n by the Metropolis rule.
 
@@ -169,7 +169,7 @@ def swap_squares(stream, rate, n_moves, ranks, ordering):
                 make_move(SWAP, low, high, ranks, ordering)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_by_swaps(seed, rate, n_sweeps, draws):
     """Fill `draws[draw, item]` by chains of their own, n_sweeps * n_items proposals each."""
     n_items = draws.shape[1]

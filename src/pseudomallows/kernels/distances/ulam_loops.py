@@ -8,8 +8,8 @@ all.
 """
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
 from ..kendall.inversions import order_by_rank
 from ..streams import below, start_stream, uniform
 
@@ -17,7 +17,7 @@ ONE = np.int64(1)
 MOST_BITS = 62  # items whose ranks are bits of a whole number: 64 less the sign and a carry
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def grow(tails, bit):
     """Let a rank, a bit, join those before it; return the tails, and whether a rise is longer now.
 
@@ -30,7 +30,7 @@ def grow(tails, bit):
     return total | (tails ^ bit), total >= 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def longest_rise(ranks, ordering, tails):
     """Length of the longest rise of the ranks along `ordering`; `tails` is room for as many."""
     if len(ordering) > MOST_BITS:
@@ -42,7 +42,7 @@ def longest_rise(ranks, ordering, tails):
     return length
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def longest_rise_of_many(ranks, ordering, tails):
     """The same for any number of items; `tails[k]` ends a rise of k + 1."""
     length = 0
@@ -60,7 +60,7 @@ def longest_rise_of_many(ranks, ordering, tails):
     return length
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ulam_distances(rankings, others, distances):
     """Fill `distances[row]` with that from the row of `others`, or from its only one."""
     n_items = rankings.shape[1]
@@ -71,7 +71,7 @@ def ulam_distances(rankings, others, distances):
         distances[row] = n_items - longest_rise(rankings[row], ordering, tails)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_permutation(values):
     """Turn `values` into the next of all their orders; return False after the last."""
     head = len(values) - 2
@@ -87,7 +87,7 @@ def next_permutation(values):
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_ranks_by_rise(n_items, counts):
     """Fill `counts[distance, item, rank - 1]` by going through all rankings."""
     ranks, ordering = np.arange(1, n_items + 1), np.arange(n_items)
@@ -101,7 +101,7 @@ def count_ranks_by_rise(n_items, counts):
             return
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_shape(rows, n_rows):
     """Turn a shape into the next; return its number of rows, 0 after the last.
 
@@ -124,7 +124,7 @@ def next_shape(rows, n_rows):
     return row + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_tableaux(rows, n_rows, logs):
     """Log of the number of tableaux of a shape: `logs[i]` is log i!.
 
@@ -142,7 +142,7 @@ def log_tableaux(rows, n_rows, logs):
     return value + logs[n_items]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_shapes(n_items, counts):
     """Fill `counts[total, width]`: the partitions of `total` into rows of at most `width`."""
     counts[:] = 0
@@ -154,7 +154,7 @@ def count_shapes(n_items, counts):
                 counts[total, width] += counts[total - width, width]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh_shapes(n_items, log_shares, log_counts):
     """Fill `log_counts[distance]`, the log of the number of rankings at each distance, and
     `log_shares[shape]`, the log of the number of rankings of each shape."""
@@ -172,7 +172,7 @@ def weigh_shapes(n_items, log_shares, log_counts):
         n_rows, number = next_shape(rows, n_rows), number + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def shape_of(number, n_shapes, n_items, rows):
     """Fill `rows` with the shape of that number; return how many there are.
 
@@ -190,7 +190,7 @@ def shape_of(number, n_shapes, n_items, rows):
     return n_rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_tableau(stream, shape, n_rows, rows, tableau):
     """Fill `tableau[row, column]` with 1..n, uniform among those of the shape, by hook walks.
 
@@ -222,7 +222,7 @@ def draw_tableau(stream, shape, n_rows, rows, tableau):
         rows[row] -= 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def schensted_backwards(shape, n_rows, values, times, ranks):
     """Fill `ranks` with the ranking whose tableaux are `values` and `times`; both are used up."""
     n_items = len(ranks)
@@ -240,7 +240,7 @@ def schensted_backwards(shape, n_rows, values, times, ranks):
         ranks[time - 1] = value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_ulam(seed, distances, sums, starts, n_shapes, draws):
     """Fill `draws[draw, item]` with rankings around 1..n.
 

@@ -24,7 +24,8 @@ ranks are matched among themselves: one recursion a block.
 
 - Sums (`matching.sum_matchings`): the weights of all paths, place by place.
 - Draws (`matching.draw_matching`): back along the table of sums, each step by its share of the sum.
-- Marginals and means (`partition`): sums from both ends, joined in the middle.
+- Marginals and means of the whole distribution (`partition`): sums from both ends, joined in the
+  middle; and its draws.
 - Clicks: two blocks, the clicked items with the first ranks, the others with the rest. `clicks`
   draws the latent rankings. `recursions` holds what all users of a law share, so that everything
   behind the last click is known in advance; with it `click_likelihood` gives the probability of

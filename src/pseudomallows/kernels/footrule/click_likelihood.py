@@ -1,9 +1,9 @@
 """The exact probability of a user's clicks: that the clicked items have the first ranks."""
 
 import numpy as np
-from numba import njit
 
 from ..click_rows import clicks_of
+from ..compiled import compiled
 from .matching import RESCALE
 from .recursions import (
     BELOW,
@@ -21,7 +21,7 @@ from .recursions import (
 )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def logs_of_factorials(n):
     """logs[i] is the log of i!, for i up to n."""
     logs = np.zeros(n + 1)
@@ -30,7 +30,7 @@ def logs_of_factorials(n):
     return logs
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_clicked(n_clicks, n_first, recursion, room):
     """Log of the sum over all orders of the clicks before place c, but for the steps of the gap.
 
@@ -64,7 +64,7 @@ def sum_clicked(n_clicks, n_first, recursion, room):
     return log_sum + np.log(sums[0, 1])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_likelihood_of(mine, ranks, recursion, log_factorials, room):
     """Log probability that a user's first ranks are the clicked items, under the consensus `ranks`.
 
@@ -84,7 +84,7 @@ def log_likelihood_of(mine, ranks, recursion, log_factorials, room):
     return value + sum_back(n_clicks, n_first, n_clicks, recursion, room)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def own_log_likelihoods(clicks, rows, labels, laws, recursions, values):
     """Fill `values[place]`: log probability of the clicks of `rows[place]` under the law
     `labels[place]`. Equal labels in a row are quicker."""

@@ -4,15 +4,15 @@ rate is alpha / n_items.
 """
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
 from ..streams import start_user
 from .matching import ITEM, RANK, draw_matching, matching_factors, room_for_sums, sum_matchings
 
 AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams are kept meanwhile
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_ties(ranks, consensus, sizes, places):
     """How many ranks, from 0 on, to look at for items whose order is not known; 0 is that of the
     items without a rank.
@@ -28,7 +28,7 @@ def find_ties(ranks, consensus, sizes, places):
     return 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark_unranked(ranks, consensus, sizes, places):
     """Mark the items without a rank, and the ranks that nobody has; `sizes[0]` is their number.
 
@@ -48,13 +48,13 @@ def mark_unranked(ranks, consensus, sizes, places):
     return marks < 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_open(rank, size):
     """Is the order of the items of this rank not known?"""
     return size > 1 or (rank == 0 and size > 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark_places(ranks, sizes, rank, consensus, places):
     """Mark, by consensus rank, the items of this rank, and the ranks that they share.
 
@@ -75,7 +75,7 @@ def mark_places(ranks, sizes, rank, consensus, places):
     return first, end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def known_distance(ranks, sizes, n_ranks, consensus):
     """Distance between the ranks that are known, one item each, and the consensus; `n_ranks` comes
     from `find_ties`."""
@@ -86,7 +86,7 @@ def known_distance(ranks, sizes, n_ranks, consensus):
     return distance
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_likelihoods(rankings, consensus, rate, log_partition, values):
     """Fill `values[user]`: log probability that the user's known ranks and ties are as they are."""
     n_items = len(consensus)
@@ -105,7 +105,7 @@ def log_likelihoods(rankings, consensus, rate, log_partition, values):
         values[user] = log_sum - rate * distance - log_partition
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_latent(streams, rankings, consensus, rate, counts, latent):
     """Draw the latent ranking of every user and add its unknown part to `counts[item, rank - 1]`.
 

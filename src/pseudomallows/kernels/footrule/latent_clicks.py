@@ -5,14 +5,14 @@ others with the rest. rate is alpha / n_items.
 """
 
 import numpy as np
-from numba import njit
 
 from ..click_rows import clicks_of
+from ..compiled import compiled
 from ..streams import start_user
 from .matching import BOTH, ITEM, RANK, Sums, draw_matching, matching_factors, sum_matchings
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark_clicks(mine, consensus, places, others):
     """Mark the line of the clicked items and, as its complement, that of the others."""
     for place in range(len(places)):
@@ -23,7 +23,7 @@ def mark_clicks(mine, consensus, places, others):
         others[place] = BOTH - places[place]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_click_users(streams, clicks, consensus, rate, counts, latent):
     """Draw the latent ranking of every user exactly and add it to `counts[item, rank - 1]`.
 

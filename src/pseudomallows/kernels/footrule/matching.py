@@ -12,10 +12,10 @@ With an item and a rank at every place this is the footrule Mallows distribution
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ..streams import below, start_stream, uniform
+from ..compiled import compiled
+from ..streams import below, uniform
 
 ITEM, RANK, BOTH = range(1, 4)  # what is at a place; 0 is nothing
 # A row is scaled to unit sum every so many places. One place multiplies it by a few times n_items
@@ -51,7 +51,7 @@ class Sums(NamedTuple):
     tops: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def square_roots(n):
     """roots[i] is the square root of i, for i up to n."""
     roots = np.empty(n + 1)
@@ -60,7 +60,7 @@ def square_roots(n):
     return roots
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gap_decay(rate, n):
     """decay[k] is exp(-2 rate k), for k up to n."""
     decay = np.empty(n + 1)
@@ -69,7 +69,7 @@ def gap_decay(rate, n):
     return decay
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def matching_factors(rate, n_places, n_gaps=N_GAPS):
     """The `MatchingFactors` of at most `n_places`."""
     width = n_places // 2 + 3
@@ -80,7 +80,7 @@ def matching_factors(rate, n_places, n_gaps=N_GAPS):
     return MatchingFactors(decay, roots, steps, largest_state(decay, roots, n_places))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_steps(decay, roots, gap, steps):
     """The factors of one gap; see `MatchingFactors`."""
     for k in range(steps.shape[1]):
@@ -89,14 +89,14 @@ def fill_steps(decay, roots, gap, steps):
         steps[2, k] = decay[k] * (roots[k + 1] * roots[k + 1 + gap])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def largest_state(decay, roots, n_places):
     """The largest state that counts in the middle of a line with an item and a rank everywhere.
 
     On other lines, and nearer to the ends, there are fewer: less is open at a time.
     """
     steps = np.empty((3, n_places // 2 + 3))
-    fill_steps(decay, roots, 0, steps)
+    fill_steps(decay, roots, np.int64(0), steps)
     old, new = np.zeros(n_places // 2 + 3), np.zeros(n_places // 2 + 3)
     old[0] = 1.0
     for p in range(n_places // 2):
@@ -115,7 +115,7 @@ def largest_state(decay, roots, n_places):
     return most
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scale(states, size):
     """Scale the first states to unit sum; return by what they were divided."""
     total = 0.0
@@ -126,7 +126,7 @@ def scale(states, size):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def step_both(old, steps, top, new):
     """One step over a place with an item and a rank: the inner loop of all sums.
 
@@ -141,13 +141,13 @@ def step_both(old, steps, top, new):
         out[k] = weight if weight > TINY else 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room_for_sums(n_places, n_rows):
     """Room for the sums along a line, with so many rows of the table."""
     return Sums(np.empty((n_rows, n_places // 2 + 3)), np.empty(n_places + 1, dtype=np.int64))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_matchings(places, rate, factors, sums):
     """Log of the sum of the weights of all matchings; fills `sums` for `draw_matching`.
 
@@ -196,7 +196,7 @@ def sum_matchings(places, rate, factors, sums):
     return log_sum + np.log(table[n_places & mask, 0])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_matching(stream, places, roots, sums, waiting, ranks):
     """Draw a matching from the sums of `sum_matchings`: the item at place p takes `ranks[p]`.
 
@@ -267,16 +267,3 @@ def draw_matching(stream, places, roots, sums, waiting, ranks):
         if rank_waits:
             waiting_ranks[n_ranks] = p
             n_ranks += 1
-
-
-@njit(cache=True, nogil=True)
-def draw_mallows(seed, n_items, rate, draws):
-    """Fill `draws[draw, item]` with rankings of the footrule Mallows distribution around 1..n."""
-    places = np.full(n_items, BOTH)
-    factors, sums = matching_factors(rate, n_items, 1), room_for_sums(n_items, n_items + 1)
-    sum_matchings(places, rate, factors, sums)
-    waiting = np.empty((2, n_items), dtype=np.int64)
-    stream = np.empty(1, dtype=np.uint64)
-    for draw in range(len(draws)):
-        start_stream(seed, draw, 0, stream)
-        draw_matching(stream, places, factors.roots, sums, waiting, draws[draw])

@@ -10,10 +10,10 @@ the recursion there.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
+from ..compiled import compiled
 from ..select import smallest
 from .matching import RESCALE, TINY
 from .recursions import (
@@ -63,7 +63,7 @@ class Room(NamedTuple):
     lefts: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room_ahead(recursions, window):
     """Make that room."""
     n_items, width = recursions.widths.shape[1] - 1, recursions.tails.shape[2]
@@ -79,14 +79,14 @@ def room_ahead(recursions, window):
     return Room(back, hits, masses, marks, np.empty(width), probabilities, steps, inverses, lefts)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def divide_states(states, size, number):
     """Divide the first states by a number."""
     for k in range(size):
         states[k + 1] /= number
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def step_number(gap, recursion, steps):
     """The number of the steps of a gap; they are made, if there are none."""
     last = len(steps) - 1
@@ -96,7 +96,7 @@ def step_number(gap, recursion, steps):
     return last
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hit_back(n_clicks, n_first, end, recursion, room):
     """Fill the hits of the window, whose ranks are those of the places from c up to `end`; return
     the probability of an item before place c."""
@@ -132,7 +132,7 @@ def hit_back(n_clicks, n_first, end, recursion, room):
     return hits[0, 1] / sums[n_clicks, 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cross_window(n_clicks, n_first, end, recursion, room):
     """Fill `probabilities[p]` of the items of the window; return how many clicks there are before
     its end. The marks there are in units in which all paths together weigh 1."""
@@ -181,7 +181,7 @@ def cross_window(n_clicks, n_first, end, recursion, room):
     return met
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cross_rest(n_clicks, met, end, last, recursion, room):
     """Fill `probabilities[p]` of the items from the window to place `last`: each is what the item
     there takes of the open ranks of the window. From there on they fall off."""
@@ -221,7 +221,7 @@ def cross_rest(n_clicks, met, end, last, recursion, room):
         fall_off(met, n_clicks, last, left, probability, room)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fall_off(met, n_clicks, first, left, probability, room):
     """Share out what is left of the window among the places from `first` on, each with the same
     part of the one before, which had a `probability`. What clicks would have is shared out too."""
@@ -241,7 +241,7 @@ def fall_off(met, n_clicks, first, left, probability, room):
         power *= ratio
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def last_to_cross(n_clicks, end, ahead, rate, places, n_items):
     """Behind the first items that are wanted exactly, and some of the window; behind all, where
     probabilities do not fall off evenly."""
@@ -255,7 +255,7 @@ def last_to_cross(n_clicks, end, ahead, rate, places, n_items):
     return last if rate * (n_items - last) > FAR else n_items
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_next_probabilities(n_clicks, n_first, ahead, recursion, room):
     """Fill `probabilities[p]` of the items from place c on; return that of those before it."""
     places, n_items = room.back.places, len(room.probabilities)
@@ -268,7 +268,7 @@ def fill_next_probabilities(n_clicks, n_first, ahead, recursion, room):
     return early
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_next_probabilities(early, n_clicks, share, ordering, room, sums):
     """Add the probabilities of the unclicked items, times a share, to `sums[item]`."""
     met, places, probabilities = 0, room.back.places, room.probabilities
@@ -279,7 +279,7 @@ def add_next_probabilities(early, n_clicks, share, ordering, room, sums):
             sums[ordering[p]] += share * (early if p < n_clicks else probabilities[p])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_ranks_of_laws(clicks, laws, ahead, weights, recursions, batches, sums):
     """Add to `sums[batches[law], row, item]` the probability, under each law, of an unclicked item
     to take one of the ranks that follow the row's clicks, times `weights[row, law]`.
@@ -310,7 +310,7 @@ def next_ranks_of_laws(clicks, laws, ahead, weights, recursions, batches, sums):
 # Means over the laws
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_batch_means(sums, totals, k, means, errors, worst):
     """Fill `means[row, value]` over all batches, and `errors[row, value]`, from how the batches
     differ; `worst[row]` is the largest error of the k largest means.

@@ -6,10 +6,10 @@ rate is alpha / n_items.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
+from ..compiled import compiled
 from .click_likelihood import log_likelihood_of, logs_of_factorials
 from .recursions import recursion_at, room_to_go_back
 
@@ -42,7 +42,7 @@ class CorrectionArrays(NamedTuple):
     slopes: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def personal_log_likelihoods(clicks, rankings, grid, values):
     """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
     `rankings[row]` and each alpha of the `grid`, from `make_recursions`."""
@@ -54,7 +54,7 @@ def personal_log_likelihoods(clicks, rankings, grid, values):
             values[row, g] = log_likelihood_of(mine, rankings[row], recursion, log_factorials, room)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_far_probabilities(places, far, size, share, mixed):
     """Add to `mixed[place]` a share of the probabilities beyond `places[0]`, whose logs are
     straight between the places that are known."""
@@ -65,7 +65,7 @@ def add_far_probabilities(places, far, size, share, mixed):
             mixed[place] += share * np.exp(far[number] + slope * (place - low))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def smooth_map(x, knots, values, slopes):
     """Cubic between the knots, with these values and slopes there; straight beyond them."""
     if x <= knots[0]:
@@ -81,7 +81,7 @@ def smooth_map(x, knots, values, slopes):
     return values[place] + rise * t * t * (3.0 - 2.0 * t) + curve
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_up_to(total, odds):
     """Replace log odds by probabilities whose sum is `total`, or their number if that is less: one
     number is added to all of them, by Newton's steps between bounds that close in."""
@@ -108,7 +108,7 @@ def add_up_to(total, odds):
         odds[place] = 1.0 / (1.0 + np.exp(-odds[place] - shift))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_features(probability, score, few, place, window, marks, features):
     """Fill what a correction sees of an unseen item, whose place counts from 0: log odds of the
     probability, the place, the score and its logarithm (inverse hyperbolic sine, for scores of any
@@ -144,7 +144,7 @@ def fill_features(probability, score, few, place, window, marks, features):
     features[19] = score_below * (1.0 - few)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_cases(probabilities, scores, few, places, window, marks, features):
     """Fill `features[case]` of some unseen items."""
     for case in range(len(places)):
@@ -159,7 +159,7 @@ def fill_cases(probabilities, scores, few, places, window, marks, features):
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spread_rest(total, n_learnt, odds):
     """Replace the log odds of places, in order, by probabilities: the first `n_learnt` as they are,
     but with a sum of at most `total`; the others share what is left in proportion."""
@@ -174,7 +174,7 @@ def spread_rest(total, n_learnt, odds):
     rest *= (total - first.sum()) / max(rest.sum(), 1e-300)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def correct_probabilities(scores, few, sizes, correction, window, n_learnt, probabilities):
     """Replace `probabilities[row, place]` of the first unseen items of users, who have `sizes[row]`
     of them, by what is observed: the log odds by their features and the map, made to sum to the

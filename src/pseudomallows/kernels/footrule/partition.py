@@ -5,12 +5,13 @@ weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 rate k), rate bein
 """
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
+from ..streams import below, start_stream, uniform
 from .matching import TINY, gap_decay, scale
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def partition_and_distance(n_items, rate):
     """Log partition function and expected distance, the second as the derivative of the first.
 
@@ -43,7 +44,7 @@ def partition_and_distance(n_items, rate):
     return log_sum + log_other + np.log(total), total_d / total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def step_sums(old, old_d, decay, gap, top, new, new_d):
     """One step of all paths, and of their distances, scaled to unit sum; return the log scale."""
     total = 0.0
@@ -61,16 +62,12 @@ def step_sums(old, old_d, decay, gap, top, new, new_d):
     return np.log(total)
 
 
-@njit(cache=True, nogil=True)
-def step_probabilities(n_items, rate, ups, stays, downs):
-    """Probabilities of the steps of a path: `ups[t, k]` from k open pairs before place t.
-
-    States beyond the last but two columns are left out.
+@compiled
+def sum_paths(decay, sums):
+    """Fill `sums[t, k]`: all paths from k open pairs, just before they pay for their gap, to the
+    end, which is t steps away. The table is 0 before; states beyond its last but two are left out.
     """
-    most = ups.shape[1] - 3
-    decay = gap_decay(rate, most + 2)
-    # sums[t, k]: all paths from k, just before it pays for its gap, to the end; t steps from it.
-    sums = np.zeros((n_items + 1, most + 3))
+    n_items, most = len(sums) - 1, sums.shape[1] - 3
     sums[0, 0] = 1.0
     for t in range(1, n_items + 1):
         before, now = sums[t - 1], sums[t]
@@ -81,6 +78,62 @@ def step_probabilities(n_items, rate, ups, stays, downs):
                 weight += before[k - 1] * decay[k - 1] * k
             now[k] = weight if weight > TINY else 0.0
         scale(now, top)
+
+
+@compiled
+def draw_mallows(seed, n_items, rate, draws):
+    """Fill `draws[draw, item]` with rankings of the distribution around 1..n, from place n on.
+
+    Where a path closes a pair, the item here takes the rank of any open pair, and the rank here
+    goes to any open item; where it stays, one of the two, or the item takes the rank here.
+    """
+    width = n_items // 2 + 3
+    decay, sums = gap_decay(rate, width), np.zeros((n_items + 1, width))
+    sum_paths(decay, sums)
+    items, ranks = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)  # open ones
+    stream, user = np.empty(1, dtype=np.uint64), np.int64(0)  # a type, not a literal
+    for draw in range(len(draws)):
+        start_stream(seed, draw, user, stream)
+        mine, k = draws[draw], 0
+        for p in range(n_items - 1, -1, -1):
+            ahead = sums[p]
+            up = ahead[k + 1] * decay[k + 1] * (k + 1)
+            stay = ahead[k] * decay[k] * (2 * k + 1)
+            down = ahead[k - 1] * decay[k - 1] * k if k > 0 else 0.0
+            u = uniform(stream) * (stay + down + up)
+            takes_rank = takes_item = u < down
+            if down <= u < down + up:
+                items[k] = ranks[k] = p
+                k += 1
+            elif u >= down:
+                way = below(stream, 2 * k + 1)
+                if way == 0:
+                    mine[p] = p + 1
+                takes_item, takes_rank = 0 < way <= k, way > k
+            last = k - 1
+            if takes_rank:
+                one = below(stream, k)
+                mine[p] = ranks[one] + 1
+                ranks[one] = ranks[last]
+                ranks[last] = p  # waits, if the item here takes none
+            if takes_item:
+                one = below(stream, k)
+                mine[items[one]] = p + 1
+                items[one] = items[last]
+                items[last] = p
+            if takes_rank and takes_item:
+                k = last
+
+
+@compiled
+def step_probabilities(n_items, rate, ups, stays, downs):
+    """Probabilities of the steps of a path: `ups[t, k]` from k open pairs before place t.
+
+    States beyond the last but two columns are left out.
+    """
+    most = ups.shape[1] - 3
+    decay, sums = gap_decay(rate, most + 2), np.zeros((n_items + 1, most + 3))
+    sum_paths(decay, sums)
     for t in range(n_items):
         here, ahead = sums[n_items - t], sums[n_items - t - 1]
         for k in range(min(min(t, n_items - t), most) + 1):
@@ -92,7 +145,7 @@ def step_probabilities(n_items, rate, ups, stays, downs):
                 ups[t, k], stays[t, k], downs[t, k] = up / total, stay / total, down / total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rank_probabilities(n_items, rate, probabilities):
     """Fill `probabilities[item, rank - 1]`: the probability that the item ranked item + 1 in the
     consensus takes that rank.
@@ -135,7 +188,7 @@ def rank_probabilities(n_items, rate, probabilities):
         state, next_state = next_state, state
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def step_states(state, up, stay, down, new):
     """One step of the recursion for all states at once."""
     last = len(state) - 1
@@ -145,7 +198,7 @@ def step_states(state, up, stay, down, new):
     new[last] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_symmetric(probabilities, item, rank, value):
     """Set the four cells that are equal: mirror the diagonal, mirror the whole line."""
     last = len(probabilities) - 1
@@ -155,7 +208,7 @@ def fill_symmetric(probabilities, item, rank, value):
     probabilities[last - rank, last - item] = value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def expected_ranks(n_items, rate, means):
     """Fill `means[item]` with the expected rank of the item ranked item + 1 in the consensus.
 

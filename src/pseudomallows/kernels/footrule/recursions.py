@@ -17,9 +17,9 @@ loops stand where they are used, and read whole tables.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from .matching import N_GAPS, NEGLIGIBLE, RESCALE, gap_decay, largest_state, square_roots
 
 DECAY, BESIDE = range(2)  # rows of `base`
@@ -91,7 +91,7 @@ def make_recursions(rates: NDArray[np.float64], n_items: int) -> Recursions:
     return Recursions(*recursion_tables(rates, n_items))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def recursion_tables(rates, n_items):
     """The tables of `Recursions`, in its order."""
     n_laws, n_gaps, most = len(rates), min(n_items, N_GAPS) + 1, 0
@@ -118,7 +118,7 @@ def recursion_tables(rates, n_items):
     return rates, log_partitions, bases, steps, roots, tails, logs, stride, widths
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def recursion_at(recursions, g):
     """The recursion of one law."""
     rates, log_partitions, bases, steps, roots, tails, logs, stride, widths = recursions
@@ -126,7 +126,7 @@ def recursion_at(recursions, g):
     return Recursion(rates[g], log_partitions[g], *mine)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_gap_steps(base, roots, gap, steps):
     """The steps of one gap; see `Recursion`."""
     for k in range(base.shape[1]):
@@ -135,7 +135,7 @@ def fill_gap_steps(base, roots, gap, steps):
         steps[TAKE, k] = base[DECAY, k] * roots[k + gap]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def step_far(sums, i, j, gap, side, recursion, size):
     """From row i to row j at a gap without a table: over an item and a rank, or over a rank alone,
     to the states from those below (`BELOW`) or above (`ABOVE`)."""
@@ -151,7 +151,7 @@ def step_far(sums, i, j, gap, side, recursion, size):
         sums[j, k + 1] = weight
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_tails(step, size, stride, tails, logs, widths):
     """Fill the tails of one law, from the end of the line on, and the widths.
 
@@ -183,14 +183,14 @@ def fill_tails(step, size, stride, tails, logs, widths):
         widths[p] = max(widths[p], widths[p - 1]) if p < len(rows) else widths[p - 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def copy_row(row, other):
     """Copy a row. To give a slice an array instead costs seconds of compiling."""
     for k in range(len(row)):
         other[k] = row[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_states(there, back, size):
     """How many states count, of the paths that go there and back."""
     total, n_states = 0.0, 1
@@ -202,7 +202,7 @@ def count_states(there, back, size):
     return n_states
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scale_states(states, size):
     """Scale the states to unit sum; return by what they were divided."""
     total = 0.0
@@ -213,7 +213,7 @@ def scale_states(states, size):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room_to_go_back(recursions, n_rows):
     """Make room, with so many rows of sums."""
     n_items, width = recursions.widths.shape[1] - 1, recursions.tails.shape[2]
@@ -223,7 +223,7 @@ def room_to_go_back(recursions, n_rows):
     return Back(places, sums, scales)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_places(codes, ranks, places):
     """Fill `places` with those of the clicks, rising; return how many are before place c, and the
     sum of the gaps."""
@@ -240,7 +240,7 @@ def sort_places(codes, ranks, places):
     return n_first, gaps
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_back(n_clicks, n_first, last, recursion, room):
     """Fill the sums and scales from `last`, or the last click, back to place c; return the log of
     the sum over all rankings of the others, but for the steps of the gap."""

@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..compiled import compiled
 
 SQUARE = 32  # whose two tiles, of 8 KB each, fit into the processor's first cache
 
@@ -28,7 +29,7 @@ class Head(NamedTuple):
     table: NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def list_users(starts, codes, item_starts, users):
     """Fill the users of each item, in rising order; `item_starts` says where each list begins."""
     ends = item_starts[:-1].copy()
@@ -38,7 +39,7 @@ def list_users(starts, codes, item_starts, users):
             ends[item] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_products(lists, shares, head, first, rows):
     """Add to `rows[r, place]` the products of the item at place `first + r` of the head with the
     others of the head: a user counts as `shares[user]`."""
@@ -52,7 +53,7 @@ def count_products(lists, shares, head, first, rows):
                     row[place] += share
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_all_products(lists, shares, first, rows):
     """Add to `rows[r, other]` the products of item `first + r` with itself and all items after it:
     those before it have the same, in their rows (`mirror_rows`)."""
@@ -67,7 +68,7 @@ def count_all_products(lists, shares, first, rows):
                 row[other] += share
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mirror_rows(table):
     """Copy what is above the diagonal of a table to below it, square by square."""
     size = len(table)
@@ -78,7 +79,7 @@ def mirror_rows(table):
                     table[b, a] = table[a, b]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop_products(lists, taken, shares, table):
     """Take from `table[a, b]`, the products of all items, those of the clicks that are `taken`."""
     for user in range(len(lists.starts) - 1):
@@ -94,7 +95,7 @@ def drop_products(lists, taken, shares, table):
                     table[other, item] -= shares[user]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark_taken(whole, shown, taken):
     """Mark the clicks of the `whole` log, rows of clicks, that are not `shown`; whether what is
     shown is a part of it, row by row in the same order."""

@@ -1,12 +1,12 @@
 """How far items are ahead of a hidden one: those alone that are ahead by some part of a blend."""
 
 import numpy as np
-from numba import njit
 
 from ..click_rows import clicks_of
+from ..compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def clear_clicks(clicks, scores):
     """Set the scores of what was clicked to 0."""
     for row in range(len(scores)):
@@ -15,7 +15,7 @@ def clear_clicks(clicks, scores):
             mine[item] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_ahead(tables, row, hidden, is_out, ahead):
     """Fill the items that are not out, and are level with the hidden one or ahead of it in some
     table, in rising order; how many there are."""
@@ -33,7 +33,7 @@ def fill_ahead(tables, row, hidden, is_out, ahead):
     return n_ahead
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_leads(clicks, tables, hidden, places, sizes, leads):
     """Fill `leads[part, place]`: how far items are ahead of the hidden one of each row, row after
     row, by `tables[part, row, item]`; and `sizes[row]`, how many these are. How many in all.

@@ -7,9 +7,9 @@ counted from the lists of its few users.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from ..select import smallest
 from .weights import MAX_SWEEPS, descend, padded
 
@@ -34,7 +34,7 @@ class Rows(NamedTuple):
     sizes: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_near(lists, shares, item, counts, touched):
     """Add to `counts[other]` the products of an item with all others; how many are `touched`."""
     n_touched = 0
@@ -49,7 +49,7 @@ def count_near(lists, shares, item, counts, touched):
     return n_touched
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_near(counts, touched, norms, item, most):
     """The items whose clicks are most like those of `item`, by the cosine, in rising order."""
     cosines = np.empty(len(touched))
@@ -70,7 +70,7 @@ def choose_near(counts, touched, norms, item, most):
     return np.sort(touched[cosines < np.inf])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_inner(lists, shares, head, near, places, visits, inner):
     """Fill `inner[a, b]`, the products of the `near` items. `places` are -1 for all items, before
     and after; `visits`, one for each user, says whom an earlier call has met."""
@@ -105,7 +105,7 @@ def fill_inner(lists, shares, head, near, places, visits, inner):
         places[item] = -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def near_rows(lists, shares, head, norms, law, targets, rows):
     """Regress each of the `targets` upon the items nearest to it, into `rows`.
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
+from ..compiled import compiled
 
 CHUNK = 4096  # items scored at a time: 16 KB, which stay in the processor's first cache
 WEIGHTS_CHUNK = 256  # the same of all rows of weights: 1 MB with 1,000 items, the second cache
@@ -31,7 +31,7 @@ class FactorRows(NamedTuple):
     own: NDArray[np.float32]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_weight_rows(clicks, weights, scores):
     """Add to `scores[row]` the rows `weights[item]` of what was clicked, in order, four at a time:
     then each score is read and written once for four."""
@@ -55,7 +55,7 @@ def add_weight_rows(clicks, weights, scores):
                     mine[other] += own[other]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_sparse_rows(clicks, sparse, scores):
     """The same by rows that are sparse."""
     for row in range(len(scores)):
@@ -65,7 +65,7 @@ def add_sparse_rows(clicks, sparse, scores):
                 mine[sparse.items[place]] += sparse.weights[place]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_factor_rows(clicks, factors, scores):
     """The same by factors, four at a time: an item's click does not count for itself."""
     left, right, own = factors
@@ -96,7 +96,7 @@ def add_factor_rows(clicks, factors, scores):
             scores[row, item] -= own[item]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_before(scores, ties, one, other):
     """Does an item come before another: by its score, or level with it by `ties`?"""
     if scores[one] != scores[other]:
@@ -104,7 +104,7 @@ def is_before(scores, ties, one, other):
     return ties[one] < ties[other]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sift_down(scores, ties, heap, size, place):
     """Let the item at a place of a heap, whose first is the last of all, sink to where it fits."""
     while 2 * place + 1 < size:
@@ -117,7 +117,7 @@ def sift_down(scores, ties, heap, size, place):
         place = child
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def has_as_much(scores, least):
     """Is there a score of `least` or more?"""
     number = np.int32(0)
@@ -126,7 +126,7 @@ def has_as_much(scores, least):
     return number > 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_best(scores, ties, clicked, best):
     """Fill the items of the best scores, best first, that are not `clicked`; -1 if there are no
     more. Of equal scores the lower of `ties` is first."""
@@ -157,7 +157,7 @@ def fill_best(scores, ties, clicked, best):
         sift_down(scores, ties, best, last, 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rank_of(scores, ties, item):
     """The rank of an item by these scores."""
     n_above, n_level, score, tie = np.int32(0), np.int32(0), scores[item], ties[item]
@@ -171,7 +171,7 @@ def rank_of(scores, ties, item):
     return n_above + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_tops(clicks, scores, ties, best):
     """Fill `best[row]`: the best items that the row has not clicked, best first."""
     clicked = np.zeros(scores.shape[1], dtype=np.bool_)
@@ -184,7 +184,7 @@ def fill_tops(clicks, scores, ties, best):
             clicked[item] = False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rank_clicks(clicks, scores, ties, ranks):
     """Fill `ranks`, one place for each click: the rank of the item in the order of all."""
     place = 0
@@ -194,7 +194,7 @@ def rank_clicks(clicks, scores, ties, ranks):
             place += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_rankings(values, order, ties, rankings):
     """Fill `rankings[row, ties[number]]`, from 1: the numbers by `values[row, number]`, least
     first, of equal ones the lower number first. `order[row]` has them in order, but for ties."""

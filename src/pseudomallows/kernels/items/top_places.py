@@ -1,13 +1,13 @@
 """NextItems of the places of each user's own order: all of them, or the first alone."""
 
 import numpy as np
-from numba import njit
 
 from ..click_rows import clicks_of
+from ..compiled import compiled
 from ..footrule.own_orders import add_far_probabilities
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_unclicked(clicks, rankings, items):
     """Fill `items[row, place]`: what a row has not clicked, in the order of its own ranking; -1
     behind the last."""
@@ -26,7 +26,7 @@ def fill_unclicked(clicks, rankings, items):
         items[row, place:] = -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_places(clicks, items, n_items, places):
     """Fill `places`, one for each click: where the item is in `items[row]`, -1 if nowhere."""
     where, filled = np.full(n_items, -1, dtype=np.int64), 0
@@ -42,7 +42,7 @@ def find_places(clicks, items, n_items, places):
                 where[item] = -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def look_up_places(sizes, shares, tables, probabilities):
     """Fill `probabilities[row, place]`: of the first unclicked items of a user who has `sizes[row]`
     of them, to be among the next ranks. `tables` are `GridProbabilities`."""
@@ -61,7 +61,7 @@ def look_up_places(sizes, shares, tables, probabilities):
                     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_cases(is_hit, n_unseen, law, rows, places, weights):
     """Fill row and place of all of the first places, and of others that are hits; of the rest so
     many of each row, which stand for all of it by their weights. How many there are in all.
@@ -81,7 +81,7 @@ def choose_cases(is_hit, n_unseen, law, rows, places, weights):
     return filled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_from_places(best, values, items, probabilities):
     """Fill the items of the largest `values[row, place]`, of the items `best[row, place]`; of equal
     ones the first place wins. What there is not stays as it is."""

@@ -1,28 +1,28 @@
 """Item-to-item regressions with weights of 0 or more, and the ranks of items that were hidden."""
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
 from ..select import smallest
 
 MAX_SWEEPS = 1000  # of a descent, so that it ends: usually its tolerance ends it
 LANES = 32  # numbers that a loop takes at a time: four registers of eight
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def padded(size):
     """The length of a row of so many numbers with zeros behind, so that loops take `LANES` at a
     time."""
     return (size + LANES - 1) // LANES * LANES
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def step_of(gain, old, ridge, share):
     """How far one weight moves: to where it is best, or to 0."""
     return max((gain - ridge * old) * share, -old)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def descend(inner, law, n_sweeps, left, weights):
     """Coordinate descent: least half w'(inner + ridge) w - linear'w with w >= 0, in at most so many
     sweeps; whether the last one changed no weight by more than the tolerance.
@@ -67,7 +67,7 @@ def descend(inner, law, n_sweeps, left, weights):
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_rows(products, chosen, weights, left):
     """Take from `left` the rows of the `chosen` items, each times its weight, four at a time."""
     n_fours = len(chosen) // 4 * 4
@@ -85,7 +85,7 @@ def take_rows(products, chosen, weights, left):
             left[other] -= own[other] * weight
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_pairs(products, chosen, n_known, inner):
     """Fill `inner[a, b]`, the products of the `chosen` items, with zeros behind (`padded`); those
     of the first `n_known` are there."""
@@ -96,7 +96,7 @@ def fill_pairs(products, chosen, n_known, inner):
         mine[len(chosen) : padded(len(chosen))] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop_zeros(bars, bar, chosen, weights):
     """Drop the chosen items that have no weight; how many are left. Their `bars` are put back."""
     n_kept = 0
@@ -110,7 +110,7 @@ def drop_zeros(bars, bar, chosen, weights):
     return n_kept
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def admit(left, shares, room, bars, chosen, size):
     """Let the items in that gain most by a weight, at most about `room` at a time: append them to
     the first `size` of the `chosen`. How many there are then, and how many would gain.
@@ -135,7 +135,7 @@ def admit(left, shares, room, bars, chosen, size):
     return size, n_eligible
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
     """Regress items on all others, with weights of 0 or more, from their products alone.
 
@@ -188,7 +188,7 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
             weights[chosen[place]] = mine[place]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def value_of_steps(starts, ahead, more, steps, k, values):
     """Fill `values[s, case]`: what the rank of a hidden item is worth in the scores ahead + step
     times more, for each of the `steps`.

@@ -12,9 +12,9 @@ with the Gaussian binomial [n over c], and a consensus of all users has the log 
 """
 
 import numpy as np
-from numba import njit
 
 from ..click_rows import clicks_of
+from ..compiled import compiled
 from ..streams import below, start_user, uniform
 from .inversions import draw_jump, take_nth
 
@@ -24,13 +24,13 @@ HEAD = 8192  # first places, where few items have as many clicks as another
 SURE = 40.0  # log odds that leave nothing to probability: exp(-40) < 2^-53, the step of a draw
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_of_rest(x):
     """log(1 - exp(-x)) of x above 0."""
     return np.log(-np.expm1(-x)) if x < 0.7 else np.log1p(-np.exp(-x))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_gaussian_binomials(n_items, rate, values):
     """Fill `values[c]` with log [n_items over c], for c from 0 on; at rate 0 the usual ones."""
     values[0] = 0.0
@@ -38,7 +38,7 @@ def log_gaussian_binomials(n_items, rate, values):
         values[c] = values[c - 1] + log_gaussian_step(n_items, rate, c)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_gaussian_step(n_items, rate, c):
     """log of [n_items over c] / [n_items over c - 1]."""
     if rate > FLAT:
@@ -46,7 +46,7 @@ def log_gaussian_step(n_items, rate, c):
     return np.log((n_items - c + 1) / c)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_constant(n_items, rate, sizes, n_users):
     """Sum over users of rate c (c + 1) / 2 - log [n_items over c]: `n_users[i]` have `sizes[i]`
     clicks, and sizes rise."""
@@ -60,7 +60,7 @@ def kendall_constant(n_items, rate, sizes, n_users):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_log_likelihoods(clicks, rankings, rates, log_binomials, values):
     """Fill `values[row, g]` with the log probability of the row's clicks, given their number, at
     each of the `rates`, under the consensus `rankings[row]`, or the only one; `log_binomials[size,
@@ -75,7 +75,7 @@ def kendall_log_likelihoods(clicks, rankings, rates, log_binomials, values):
             values[row, g] = -rates[g] * excess - log_binomials[size, g]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_of_ranks(counts, consensus):
     """Sum over all clicks of the rank of the item."""
     total = 0
@@ -84,7 +84,7 @@ def sum_of_ranks(counts, consensus):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def n_scales(n_items):
     """How many offsets 1, 2, 4, ... there are below so many places."""
     number = 0
@@ -93,7 +93,7 @@ def n_scales(n_items):
     return number
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mix_consensus(stream, counts, rate, n_passes, consensus):
     """Move a consensus by heat baths that leave its posterior, given the clicks `counts[item]`, as
     it is.
@@ -116,7 +116,7 @@ def mix_consensus(stream, counts, rate, n_passes, consensus):
     permute_equals(stream, counts, clicks, consensus)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mix_numbers(stream, rate, n_passes, clicks):
     """Passes of swaps between the places of `clicks[place]`.
 
@@ -135,7 +135,7 @@ def mix_numbers(stream, rate, n_passes, clicks):
         swap_unequal(stream, rate * offset, offset, swaps, clicks)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def swap_unequal(stream, slope, offset, swaps, clicks):
     """Swap `clicks[place]` and `clicks[place + offset]` of disjoint pairs by their conditional law;
     `swaps[N_SWAPS + difference]` has the probabilities of small differences."""
@@ -156,7 +156,7 @@ def swap_unequal(stream, slope, offset, swaps, clicks):
         start += 2 * offset
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def permute_equals(stream, counts, clicks, consensus):
     """Fill `consensus` at random, such that the item at each place has `clicks[place]` clicks."""
     n_items = len(consensus)
@@ -177,7 +177,7 @@ def permute_equals(stream, counts, clicks, consensus):
         nexts[number] = first + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def swap_probability(log_odds):
     """The logistic function, exactly 0 and 1 where it is as good as that."""
     if log_odds > SURE:
@@ -185,7 +185,7 @@ def swap_probability(log_odds):
     return 1.0 / (1.0 + np.exp(-log_odds)) if log_odds > -SURE else 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_kendall_users(streams, clicks, ordering, rate, counts, latent):
     """Draw the latent ranking of every user, given the clicks.
 

@@ -7,21 +7,21 @@ is the product of the [j].
 """
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
 from ..streams import start_stream, uniform
 
 LARGE = 1e200  # for a product whose logarithm is wanted: times n_items it is still a number
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def order_by_rank(ranks, ordering):
     """Fill `ordering[rank - 1]` with the item of that rank."""
     for item in range(len(ranks)):
         ordering[ranks[item] - 1] = item
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_inversions(ranks, ordering, tree):
     """Pairs that `ranks` has in another order than `ordering`, by a tree of sums (Fenwick)."""
     n_items, count = len(ranks), 0
@@ -39,7 +39,7 @@ def count_inversions(ranks, ordering, tree):
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_distances(rankings, others, distances):
     """Fill `distances[row]` with that from the row of `others`, or from its only one."""
     n_items = rankings.shape[1]
@@ -50,13 +50,13 @@ def kendall_distances(rankings, others, distances):
         distances[row] = count_inversions(rankings[row], ordering, tree)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_quantum(rate, m):
     """log [m]."""
     return np.log(np.expm1(-rate * m) / np.expm1(-rate)) if rate > 0.0 else np.log(m)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bose(x):
     """1 / (e^x - 1) - 1 / x + 1 / 2, which is smooth at 0."""
     if x < 0.5:
@@ -68,7 +68,7 @@ def bose(x):
     return np.exp(-x) / -np.expm1(-x) - 1.0 / x + 0.5
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_partition(n_items, rate):
     """Log of the sum over all rankings, and the mean distance.
 
@@ -90,7 +90,7 @@ def kendall_partition(n_items, rate):
     return log_sum + np.log(product), distance
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_jump(stream, rate, reach, n_choices):
     """Draw v of 0 to n_choices - 1, with weights q^v; `reach` is q^n_choices - 1."""
     u = uniform(stream)
@@ -99,7 +99,7 @@ def draw_jump(stream, rate, reach, n_choices):
     return int(u * n_choices)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_nth(tree, n_items, nth):
     """Take the nth (from 0) of the items still in a tree of sums; return it."""
     step, node = 1, 0
@@ -115,7 +115,7 @@ def take_nth(tree, n_items, nth):
     return node
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_kendall(seed, rate, draws):
     """Fill `draws[draw, item]` with rankings of the Mallows distribution around 1..n.
 
@@ -133,7 +133,7 @@ def draw_kendall(seed, rate, draws):
             draws[draw, take_nth(tree, n_items, jump)] = rank + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pair_probabilities(n_items, rate, probabilities):
     """Fill `probabilities[gap]`: that an item comes before one `gap` places further on."""
     for gap in range(n_items):
@@ -141,7 +141,7 @@ def pair_probabilities(n_items, rate, probabilities):
         probabilities[gap] = 0.5 + h * bose(rate * h) - gap * bose(rate * gap)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_expected_ranks(n_items, rate, means):
     """Fill `means[item]` with the mean rank of each item, by the probabilities of pairs."""
     probabilities = np.empty(n_items)
@@ -153,7 +153,7 @@ def kendall_expected_ranks(n_items, rate, means):
         means[item] = means[item - 1] + probabilities[item] - 1.0 + probabilities[n_items - item]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_rank_probabilities(n_items, rate, probabilities):
     """Fill `probabilities[item, rank - 1]`.
 
@@ -208,7 +208,7 @@ def kendall_rank_probabilities(n_items, rate, probabilities):
             probabilities[last - above, last - item] = value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def term_ratio(quanta, powers, item, others, gap, t):
     """The term of t + 1 over that of t; see `kendall_rank_probabilities`."""
     k = t + gap

@@ -15,10 +15,10 @@ that hardly changes: there it is known at a few places, and its log is read betw
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..click_rows import ClickRows, clicks_of
+from ..compiled import compiled
 from ..look_up import insert_best
 from .click_sums import FLAT
 
@@ -50,7 +50,7 @@ class NextTables(NamedTuple):
     far: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def share_of_first(rate, place, n_left):
     """q^place (1 - q) / (1 - q^n_left)."""
     if rate > FLAT:
@@ -58,7 +58,7 @@ def share_of_first(rate, place, n_left):
     return 1.0 / n_left
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def share_before(rate, place, n_left):
     """(1 - q^place) / (1 - q^n_left): one of the items before the place is chosen."""
     if rate > FLAT:
@@ -66,7 +66,7 @@ def share_before(rate, place, n_left):
     return place / n_left
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_place_probabilities(rate, size, window, probabilities):
     """Fill `probabilities[place]`, of the first places among `size` unclicked items, to be among
     the next `window`; 0 from place `size` on."""
@@ -96,7 +96,7 @@ def fill_place_probabilities(rate, size, window, probabilities):
         probabilities[place] = min(probabilities[place], 1.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_probability(rate, size, window, place, scratch):
     """That of one place; `scratch` has room for `window` + 1 places."""
     n_steps = min(window, size)
@@ -114,7 +114,7 @@ def next_probability(rate, size, window, place, scratch):
     return min(scratch[0], 1.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_far_probabilities(rate, size, window, places, far):
     """Fill `far[number]` with the log of the probability at `places[number]`. At the first place
     that is not there, it is such that a straight line to it goes through that of the last item."""
@@ -132,7 +132,7 @@ def fill_far_probabilities(rate, size, window, places, far):
         before = places[number]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def far_probability(place, places, far):
     """The probability of a place beyond the first ones, from `far[number]`."""
     low, high = 0, len(places) - 1
@@ -146,7 +146,7 @@ def far_probability(place, places, far):
     return np.exp(far[low] + part * (far[high] - far[low]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh_laws(mine, draws, log_binomials, n_clusters, is_new, weights):
     """Fill `weights[g]`, which sum to 1, for a user with these clicks.
 
@@ -178,7 +178,7 @@ def weigh_laws(mine, draws, log_binomials, n_clusters, is_new, weights):
     weights /= weights.sum()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def keep_heavy(weights, left_out, used):
     """Fill `used` with the laws that count, and scale their weights to sum to 1; the others weigh
     `left_out` at most in all, and then nothing. Return how many there are."""
@@ -194,7 +194,7 @@ def keep_heavy(weights, left_out, used):
     return n_used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_own_probabilities(ranks, theirs, used, tables, line, scratch, probabilities):
     """Fill `probabilities[i]`: that of an item of such ranks under the laws `used`; the clicked
     items have the ranks `theirs[click, i]`. `scratch` is room for two numbers a law."""
@@ -216,7 +216,7 @@ def fill_own_probabilities(ranks, theirs, used, tables, line, scratch, probabili
             )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def error_of_mean(probabilities, weights, used, n_clusters):
     """Standard error of a mean over the laws `used`, from how 8 parts of the draws differ; infinite
     if there are not two draws."""
@@ -235,7 +235,7 @@ def error_of_mean(probabilities, weights, used, n_clusters):
     return np.sqrt(squares * n_parts / (n_parts - 1))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors):
     """Fill the best unclicked items of each row, their probabilities, and, if `errors` has rows,
     the standard errors of these. `rules` are (n_clusters, is_new, left_out, consensus): see
@@ -295,7 +295,7 @@ def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors
             errors[row, number] = error_of_mean(by_law, weights, used, n_clusters)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_some_probabilities(clicks, draws, tables, rules, wanted, probabilities, errors):
     """Fill `probabilities[row, item]` of the items that are `wanted` of each row, as
     `kendall_best_rows` finds them, and their standard errors; none of these may be clicked."""
@@ -320,7 +320,7 @@ def kendall_some_probabilities(clicks, draws, tables, rules, wanted, probabiliti
             errors[row, item] = error_of_mean(own, weights, used, n_clusters)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_probabilities(clicks, draws, log_binomials, window, n_clusters, is_new, probabilities):
     """Fill `probabilities[row, item]` of all items; those clicked have 0."""
     n_items, n_laws = draws.ranks.shape
@@ -344,7 +344,7 @@ def kendall_probabilities(clicks, draws, log_binomials, window, n_clusters, is_n
         clicked[mine] = False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kendall_memberships(clicks, draws, log_binomials, n_clusters, memberships):
     """Fill `memberships[row, cluster]` of new users."""
     weights = np.empty(len(draws.rates))

@@ -16,9 +16,9 @@ is d places behind it, or, for d below 0, before it.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from ..moves import INSERT, SWAP, accepts, make_move, propose
 from .click_sums import FLAT
 from .inversions import order_by_rank
@@ -33,7 +33,7 @@ class Votes(NamedTuple):
     unit: float
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_log_probabilities(rate, table):
     """Fill ``table[n_items - 1 + d]``: log probability to beat an item that is d places behind."""
     middle = len(table) // 2
@@ -54,7 +54,7 @@ def fill_log_probabilities(rate, table):
         table[middle + d] = np.log1p(-np.exp(lost))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_votes_by_gap(wins, ordering, by_gap):
     """Fill ``by_gap[n_items - 1 + d]``: votes for an item over one that is d places behind it."""
     n_items = len(ordering)
@@ -65,7 +65,7 @@ def fill_votes_by_gap(wins, ordering, by_gap):
             by_gap[n_items - 1 + other - place] += row[ordering[other]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exchange_change(votes, table, ordering, low, high):
     """What the log likelihood, in counts, changes by if two places exchange their items."""
     wins, losses, middle = votes.wins, votes.losses, len(ordering) - 1
@@ -83,7 +83,7 @@ def exchange_change(votes, table, ordering, low, high):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def new_place(place, here, there):
     """Where the item at a place comes to be, if the one `here` goes `there`."""
     if place == here:
@@ -95,7 +95,7 @@ def new_place(place, here, there):
     return place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leap_change(votes, table, ordering, here, there):
     """What the log likelihood, in counts, changes by if an item leaps and those between shift."""
     middle, first, last = len(ordering) - 1, min(here, there), max(here, there)
@@ -113,7 +113,7 @@ def leap_change(votes, table, ordering, here, there):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move_by_votes(stream, votes, rate, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     n_items = len(consensus)
@@ -135,7 +135,7 @@ def move_by_votes(stream, votes, rate, move, leap, n_moves, consensus):
     return n_accepted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_leap(votes, table, reach, ordering, here):
     """To which place, at most `reach` away, the item at a place is best moved."""
     best, most = here, 1e-9  # less is rounding
@@ -155,7 +155,7 @@ def best_leap(votes, table, reach, ordering, here):
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def improve_by_leaps(votes, rate, reach, consensus):
     """Move items to where they are best until none moves; return how many moved."""
     n_items = len(consensus)

@@ -5,13 +5,13 @@ before j to behind it. `ordering[rank - 1]` is the item of that rank; rate is al
 """
 
 import numpy as np
-from numba import njit
 
+from ..compiled import compiled
 from ..moves import INSERT, SWAP, accepts, make_move, propose
 from .inversions import order_by_rank
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def recount_wins(rankings, before, after, wins):
     """Bring `wins` from the weights `before` of the users to those `after`; skip ranks of 0."""
     n_items = rankings.shape[1]
@@ -27,7 +27,7 @@ def recount_wins(rankings, before, after, wins):
                     wins[i, j] += change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def wins_distance(wins, ordering):
     """Distance between all users and a consensus: the pairs that they have in another order."""
     total = 0
@@ -37,7 +37,7 @@ def wins_distance(wins, ordering):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def wins_of_exchange(margins, ordering, low, high):
     """What the distance grows by if two places exchange their items."""
     first, second = ordering[low], ordering[high]
@@ -47,7 +47,7 @@ def wins_of_exchange(margins, ordering, low, high):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def wins_of_leap(margins, ordering, here, there):
     """What the distance grows by if an item leaps and those between shift by one."""
     item, side, change = ordering[here], 1 if there > here else -1, 0
@@ -56,7 +56,7 @@ def wins_of_leap(margins, ordering, here, there):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move_by_wins(stream, margins, rate, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     ordering = np.empty(len(consensus), dtype=np.int64)
@@ -76,7 +76,7 @@ def move_by_wins(stream, margins, rate, move, leap, n_moves, consensus):
     return n_accepted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_place(margins, ordering, here):
     """Where the item at a place is best inserted, and what the distance changes by."""
     item, best, least = ordering[here], here, 0
@@ -90,7 +90,7 @@ def best_place(margins, ordering, here):
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def improve_by_insertions(margins, consensus, ordering):
     """Insert items where they are best, until no insertion makes the distance smaller."""
     n_items, since = len(ordering), 0  # how many items have stayed since the last insertion
@@ -105,7 +105,7 @@ def improve_by_insertions(margins, consensus, ordering):
         item = (item + 1) % n_items
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_by_subsets(wins, ordering):
     """Fill the ordering of the smallest distance, by the best order of each set of first items."""
     n_items = len(wins)

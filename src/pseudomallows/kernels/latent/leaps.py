@@ -8,9 +8,9 @@ there and back. Where statements may be wrong, every place is tried, near ones m
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from ..distances.cayley_loops import count_cycles
 from ..distances.ulam_loops import longest_rise
 from ..moves import INSERT, accepts, choose_pair, make_move
@@ -28,7 +28,7 @@ class Latent(NamedTuple):
     seating: Seating
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leap_latent(streams, said, consensus, law, n_leaps, latent):
     """Move the latent ranking of each row, by `n_leaps` proposals for each item."""
     n_items = len(consensus)
@@ -50,7 +50,7 @@ def leap_latent(streams, said, consensus, law, n_leaps, latent):
                 away = leap_item(stream, said, row, law, state, (here, there), away)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_place(stream, said, row, errors, state, log_reach):
     """The rank of an item and the one it may leap to; the same, if it may not."""
     n_items = len(state.ranks)
@@ -68,7 +68,7 @@ def choose_place(stream, said, row, errors, state, log_reach):
     return (low + 1, high + 1) if uniform(stream) < 0.5 else (high + 1, low + 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leap_item(stream, said, row, law, state, ways, away):
     """Propose a leap from the first of `ways` to the second; return the distance, if it is one that
     looks at the whole ranking, else 0."""
@@ -88,7 +88,7 @@ def leap_item(stream, said, row, law, state, ways, away):
     return away
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def change_by_leap(law, state, here, there):
     """How much the distance from the consensus grows by a leap; priced distances, and Kendall's."""
     side, change = 1 if there > here else -1, 0
@@ -104,7 +104,7 @@ def change_by_leap(law, state, here, there):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def whole_distance(law, state):
     """Cayley's or Ulam's distance between a ranking and the consensus; 0 for the others."""
     if law.kind != CAYLEY and law.kind != ULAM:

@@ -7,8 +7,9 @@ Given a user's ranking, a statement is right, if the better item is before the o
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..compiled import compiled
 
 NEVER = -1e9  # log probability of what cannot be: unlike -inf, its differences are numbers
 
@@ -36,7 +37,7 @@ class ErrorLaw(NamedTuple):
     is_even: bool
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_probability(errors, here, there, wins, losses):
     """Log probability of what is said of an item at one place, and another at another."""
     if here < there:
@@ -44,7 +45,7 @@ def log_probability(errors, here, there, wins, losses):
     return wins * errors.wrong[here - there] + losses * errors.right[here - there]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_ratio_of_exchange(said, row, errors, ranks, one, other):
     """How the log probability of what a user says changes if two items exchange their ranks."""
     start, change = said.starts[row], 0.0
@@ -62,7 +63,7 @@ def log_ratio_of_exchange(said, row, errors, ranks, one, other):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def free_places(said, row, ranks, item):
     """The lowest and the highest rank that an item may leap to, what the user says being true."""
     low, high, start = 1, len(ranks), said.starts[row]
@@ -74,7 +75,7 @@ def free_places(said, row, ranks, item):
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rank_after(rank, here, there):
     """The rank of an item after the one at `here` has leapt to `there`."""
     if rank == here:
@@ -84,7 +85,7 @@ def rank_after(rank, here, there):
     return rank + 1 if there <= rank < here else rank
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_ratio_of_leap(said, row, errors, ranks, holders, here, there):
     """How the log probability of what a user says changes if the item at rank `here` leaps to
     `there`, and those between shift by one; `holders[rank - 1]` has the rank now."""
@@ -103,7 +104,7 @@ def log_ratio_of_leap(said, row, errors, ranks, holders, here, there):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_errors(said, latent, counts):
     """Add to `counts[apart, 0]` the statements that are right, and to `counts[apart, 1]` the wrong
     ones, of items so many places apart."""
@@ -117,7 +118,7 @@ def count_errors(said, latent, counts):
                     counts[apart, 1] += said.losses[place]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_rankings(said, consensus, latent):
     """Fill `latent` with rankings near a consensus that agree with what is said, where they can:
     rank by rank, the item that has lost least often to those that are left."""

@@ -10,9 +10,9 @@ that between `seats` and 0, 1, 2, ....
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from ..distances.ulam_loops import longest_rise
 from ..moves import SWAP, accepts, choose_pair, make_move
 from ..streams import start_user, uniform
@@ -48,7 +48,7 @@ class Seating(NamedTuple):
     tails: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def swap_latent(streams, rankings, consensus, law, n_swaps, latent):
     """Move the latent ranking of each row, by `n_swaps` proposals for each of its open items."""
     n_items = len(consensus)
@@ -76,7 +76,7 @@ def swap_latent(streams, rankings, consensus, law, n_swaps, latent):
             latent[row, item] = seats[consensus[item] - 1] + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def list_blocks(ranks, holders, starts, open_ranks):
     """Fill `open_ranks` with all ranks less 1, block by block, rising in each; those of the items
     of rank r stand from `starts[r]` to `starts[r + 1]`. `holders[rank - 1]` has the rank now."""
@@ -94,7 +94,7 @@ def list_blocks(ranks, holders, starts, open_ranks):
     starts[0] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def swap_block(stream, law, n_swaps, mine, seating, holders, rise):
     """Exchange items of one block, whose ranks less 1 are `mine`; return the longest rise, if
     the law is Ulam's. The proposal looks at ranks alone, so it is the same there and back."""
@@ -119,7 +119,7 @@ def swap_block(stream, law, n_swaps, mine, seating, holders, rise):
     return rise
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def change_by_swap(law, seats, one, other):
     """How much the distance grows if two places of the consensus exchange their seats."""
     here, there = seats[one], seats[other]
@@ -139,7 +139,7 @@ def change_by_swap(law, seats, one, other):
     return (1 + 2 * between) * (1 if (one < other) == (here < there) else -1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
     """Exchange two items in the consensus, and with them in the latent ranking of each user who has
     not told them apart: that leaves these users' distances as they are, so that the others decide.
@@ -203,13 +203,13 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
                 rises[row] -= changes[row]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def speaks(said, row):
     """Has the user of a row compared any pair?"""
     return len(said.starts) > 0 and said.firsts[row, -1] > 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh_both(moved, exchanged, odds):
     """Log of how much likelier a user's two rankings, r and s, become together if the consensus
     moves; `odds` of s against r are filled. `moved` is how the log probability of r changes with
@@ -228,13 +228,13 @@ def weigh_both(moved, exchanged, odds):
     return np.log((of_move + of_words) / (1.0 + odds[0]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_sum(one, other):
     """Log of the sum of two numbers given by their logs."""
     return max(one, other) + np.log1p(np.exp(-min(abs(one - other), SURE)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_partners(law, known, ranks, low, high, one, other):
     """Two items of a user whose ranks are exchanged along with the consensus; -1 for none."""
     if known[one] == known[other]:
@@ -252,7 +252,7 @@ def find_partners(law, known, ranks, low, high, one, other):
     return -1, -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def change_around(law, ranks, ordering, low, high, seating, rise):
     """How much the distance of a ranking grows if two places of the consensus exchange items;
     `rise` is the longest one now, if the law is Ulam's."""
