@@ -245,6 +245,14 @@ ODD = {
         {user: [("a", "b"), ("b", "c"), ("c", "a")] for user in range(9)}
     ),
     "camps": lambda: pm.Preferences.from_rankings([[1, 2, 3, 4, 5]] * 15 + [[5, 4, 3, 2, 1]] * 15),
+    "ties and gaps": lambda: pm.Preferences.from_rankings([[1, 1, 3, 0], [2, 0, 1, 0]] * 4),
+    "lists": lambda: pm.Preferences.from_orderings([["a", "b"], ["b", "a"], ["c", "a"]] * 4),
+    "pairs": lambda: pm.Preferences.from_pairs(
+        {user: [("a", "b"), ("b", "c"), ("c", "d")[:: 1 - user % 3]] for user in (0, 2, 3, 5)}
+    ),
+    "two modes": lambda: pm.Preferences.from_rankings(
+        [[3, 2, 5, 4, 1], [3, 4, 1, 2, 5], [1, 4, 2, 5, 3]], weights=[55, 23, 40]
+    ),
     "ordinary": lambda: pm.simulate_rankings(40, 6, 3, rng=1).preferences,
 }
 

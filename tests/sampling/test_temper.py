@@ -1,8 +1,11 @@
 """Replicas on flatter posteriors, their exchanges, and the evidence that they give."""
 
+import math
+
 import numpy as np
 import pytest
 
+import naive
 import pseudomallows as pm
 from exact_posteriors import EXAMPLES, LOGS, PRIOR, Exact, Example, moves_of, state_of
 from pseudomallows.laws.law import Clusters
@@ -139,3 +142,13 @@ def test_a_fit_states_the_evidence():
     assert found["log_evidence"] == pytest.approx(exact, abs=6 * found["log_evidence_error"])
     assert 0 < found["log_evidence_error"] < 0.2
     assert found["log_evidence"] != pytest.approx(exact + 1, abs=6 * found["log_evidence_error"])
+
+
+def test_the_evidence_agrees_with_that_of_balanced_draws_and_with_a_sum():
+    posterior = pm.fit(pm.Preferences.from_rankings(FIVE), "mcmc", 2.0, temperatures=4, rng=1)
+    balanced = pm.PseudoMallows(FIVE, 2.0, balanced=True).evidence(n_draws=20_000, rng=1)
+    exact = naive.log_evidence(FIVE, 2.0)  # without the constants of model and prior
+    constant = len(FIVE) * pm.Mallows(range(1, 6), 2.0).log_partition + math.log(math.factorial(5))
+    away = posterior.log_evidence + constant - exact
+    assert abs(away) < 4 * posterior.log_evidence_error < 0.2
+    assert abs(balanced.log_evidence - exact) < 0.05
