@@ -126,6 +126,9 @@ def test_settings_are_those_of_the_fit():
     assert more.users.tolist()[-1] == "zoe"
     assert "updates" not in old.settings
     assert call_of(more) == "posterior.update(more, n_draws=40, rng=3)"
+    weighed = newer.update({"zoe": [1, 2]}, rng=3)
+    assert "reweighed" in weighed.settings
+    assert call_of(weighed) == "posterior.update(more, rng=3)"
 
 
 @pytest.mark.slow
@@ -140,7 +143,7 @@ def test_clusters_take_as_many_draws_unless_told_otherwise():
     assert [each.consensus.shape[1] for each in (newer, newest, told)] == [40, 40, 30]
     assert newest.settings["options"]["n_draws"] == 40  # which a new fit would have
     assert "thinning" not in newest.settings
-    assert call_of(newest) == "posterior.update(more, rng=3)"
+    assert call_of(newest) == "posterior.update(more, n_draws=40, rng=3)"  # as without n_draws
     assert call_of(told) == "posterior.update(more, n_draws=30, rng=3)"
 
 

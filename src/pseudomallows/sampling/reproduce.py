@@ -22,6 +22,7 @@ def call_of(posterior: Fit) -> str:
     if "updates" in settings:  # its draws go on from those of another
         n_draws = options.get("n_draws")
         is_asked = isinstance(posterior, Posterior) and n_draws == posterior.consensus.shape[1]
+        is_asked = is_asked and "reweighed" not in settings  # as it is if none were asked for
         asked = ({"n_draws": n_draws} if is_asked else {}) | {"rng": settings.get("seed")}
         return f"posterior.update({_arguments('more', asked)})"
     given = options | {"rng": settings.get("seed")}
