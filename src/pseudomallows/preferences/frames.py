@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 
-class Columns(ABC):
+class Tabular(ABC):
     """What can be had as columns, as rows, or as a data frame."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..engines.executors import Threads
 from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
-from ..preferences.frames import Columns
+from ..preferences.frames import Tabular
 from ..rankings import check_count
 from .latent_ranks import LatentRanks
 from .recommenders.choose_recommender import recommender_of
@@ -49,7 +49,7 @@ class Reasons(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(Columns):
+class Explanation(Tabular):
     """What speaks for an item, for one user, and how much; it prints as sentences.
 
     Attributes

@@ -12,7 +12,7 @@ from ..engines.executors import Executor, Threads, all_cores, blocks, check_exec
 from ..markup import N_SHOWN, Markup, bar, card, table
 from ..posteriors.intervals import intervals_of
 from ..posteriors.personal_fit import Fit, check_fit
-from ..preferences.frames import Columns
+from ..preferences.frames import Tabular
 from ..rankings import as_rng, check_count, check_number
 from .item_filter import ItemFilter, parse_filter
 from .latent_ranks import LatentRanks
@@ -26,7 +26,7 @@ ONE, ONE_USER = Threads(1), slice(0, 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Recommendations(Columns):
+class Recommendations(Tabular):
     """The best unseen items of each user, best first.
 
     Attributes

@@ -10,7 +10,7 @@ from ..engines.executors import blocks
 from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import rows_of_names
-from ..preferences.frames import Columns
+from ..preferences.frames import Tabular
 from ..rankings import check_count
 from .explain import ONE
 from .recommenders.choose_recommender import recommender_of
@@ -21,7 +21,7 @@ BLOCK_CELLS = 1 << 22  # scores that are made at a time: 16 MB in single precisi
 
 
 @dataclass(frozen=True, eq=False)
-class Similar(Columns):
+class Similar(Tabular):
     """Items like one item, or users like one user, the most similar first.
 
     Attributes
