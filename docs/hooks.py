@@ -21,7 +21,6 @@ from latex2mathml.converter import convert
 
 import pseudomallows as pm
 from pseudomallows.cli.parser import make_parser
-from pseudomallows.sampling.methods import ALL_METHODS
 from pseudomallows.sampling.options import describe_options
 
 SIGN = re.compile("(&#x00028;</mo>)<mo>(?=&#x02212;)")  # after a bracket, minus is a sign: no space
@@ -38,7 +37,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def option_lists() -> str:
     """The options of each method as lists."""
-    lines = describe_options(ALL_METHODS.values()).splitlines()
+    lines = describe_options().splitlines()
     listed = [re.sub(r"^  (\w+): ", r"- `\1`: ", line) for line in lines]
     return "\n".join(line if line.startswith("- ") else f"\n{line}:\n" for line in listed)
 

@@ -106,8 +106,7 @@ def test_the_room_of_the_paper_stands_apart():
     assert importers == {
         "__init__",
         "sampling.alpha",
-        "sampling.fit_balanced",
-        "sampling.fit_pseudo",
+        "sampling.fit",
     }
 
 

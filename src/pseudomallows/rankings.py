@@ -17,6 +17,13 @@ def check_alpha(alpha: float) -> float:
     return check_number(alpha, "alpha", most=MAX_ALPHA)
 
 
+def check_flag(value: Any, name: str) -> bool:
+    """Return True or False, or say what is wrong with it."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def check_count(value: int, name: str, least: int = 1) -> int:
     """Return `value` as an int of at least `least`, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):

@@ -7,7 +7,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.engines import memory
-from pseudomallows.sampling import options as method
+from pseudomallows.sampling import options
 
 RNG = np.random.default_rng(1)
 RANKINGS = pm.Preferences.from_rankings(RNG.permuted(np.tile(np.arange(1, 6), (20, 1)), axis=1))
@@ -38,7 +38,7 @@ def test_more_chains_than_memory_are_refused_at_once():
 @pytest.mark.parametrize("kind", FITS)
 def test_as_many_draws_as_are_said_to_fit_do_fit(kind, monkeypatch):
     prefs, given = FITS[kind]
-    monkeypatch.setattr(method, "available_memory", lambda: 20_000)
+    monkeypatch.setattr(options, "available_memory", lambda: 20_000)
     with pytest.raises(ValueError, match=r"20 KB are available: at most n_draws=\d+") as caught:
         pm.fit(prefs, n_draws=1000, rng=1, **given)
     most = int(str(caught.value).partition("at most n_draws=")[2].split()[0])
@@ -52,7 +52,7 @@ def test_as_many_draws_as_are_said_to_fit_do_fit(kind, monkeypatch):
 
 
 def test_memory_that_is_not_known_refuses_nothing(monkeypatch):
-    monkeypatch.setattr(method, "available_memory", lambda: None)
+    monkeypatch.setattr(options, "available_memory", lambda: None)
     assert pm.fit(RANKINGS, "pseudo", alpha=3, n_draws=10, rng=1).consensus.shape[1] == 10
 
 

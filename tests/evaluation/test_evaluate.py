@@ -153,7 +153,7 @@ def judged(scores, **options):
         return np.tile(scores, (clicks.shape[0], 1))
 
     def fit(shown, method, **options):
-        return pm.sampling.fit_scores(shown, learn, **options)
+        return pm.personal.fit_scores(shown, learn, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["pseudomallows.evaluation.evaluate"], "fit", fit)

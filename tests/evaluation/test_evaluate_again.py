@@ -43,6 +43,6 @@ def test_the_options_are_those_of_the_fit(method, options):
 def test_a_fit_that_cannot_be_made_again_is_refused():
     prefs = pm.simulate_clicks(60, 6, 5, 3, rng=1).preferences
     scores = np.random.default_rng(1).normal(size=(60, 6))
-    posterior = pm.sampling.fit_scores(prefs, scores, rng=1)
+    posterior = pm.personal.fit_scores(prefs, scores, rng=1)
     with pytest.raises(ValueError, match=r"fitted with scores=\.\.\., which cannot be made again"):
         evaluate_again(posterior, 1, 2)

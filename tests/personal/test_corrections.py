@@ -332,7 +332,7 @@ def test_given_scores_are_corrected_by_their_logarithm_too():
     scores = posterior.scores_of(shown, slice(0, shown.n_users))
     half = pm.Preferences.from_clicks(hidden).take(np.arange(450))
     one, two = (
-        pm.sampling.fit_scores(shown, each, held_out=half, rng=1)
+        pm.personal.fit_scores(shown, each, held_out=half, rng=1)
         for each in (scores, 1000 * scores - 3)
     )
     assert one.correction.coefficients[11] > 0

@@ -114,11 +114,11 @@ def test_probabilities_come_true_where_the_model_holds():
         return calibrate(found.probabilities.ravel(), hits.ravel()).error
 
     how = {"distance": "kendall", "calibrate": False, "rng": 1}
-    fit = pm.sampling.fit_scores(prefs, scores, **how)
+    fit = pm.personal.fit_scores(prefs, scores, **how)
     assert error_of(fit) <= 0.02
     mean_log = np.log(fit.alphas) @ fit.alpha_shares
     assert mean_log == pytest.approx(np.log(alphas).mean(), abs=0.1)
-    doubled = pm.sampling.fit_scores(prefs, scores, 40.0, **how)
+    doubled = pm.personal.fit_scores(prefs, scores, 40.0, **how)
     assert error_of(doubled) > 0.04  # a law that is too sure would be found out
 
 

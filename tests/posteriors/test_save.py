@@ -20,7 +20,7 @@ from pseudomallows.files.atomic import write_whole
 from pseudomallows.posteriors import check_saved
 from pseudomallows.posteriors.check_saved import POSTERIOR
 from pseudomallows.posteriors.names import METHODS
-from pseudomallows.sampling.methods import ALL_METHODS
+from pseudomallows.sampling import options
 from pseudomallows.web.models.versions import Versions
 
 
@@ -365,10 +365,9 @@ def test_what_is_forged_is_named(tmp_path, change, message):
 
 
 def test_a_saved_fit_may_have_every_method_and_name_that_fit_knows():
-    assert tuple(ALL_METHODS) == METHODS
-    fields = [field for kind in ALL_METHODS.values() for field in dataclasses.fields(kind)]
+    assert tuple(options.METHODS) == METHODS
     for name, known in check_saved.NAMED.items():
-        checks = [field.metadata["check"] for field in fields if field.name == name]
+        checks = [field.metadata["check"] for field in options.OPTIONS if field.name == name]
         assert checks
         for check in checks:
             assert [check(value, name) for value in known] == list(known)

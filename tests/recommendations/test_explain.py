@@ -134,7 +134,7 @@ def test_reasons_are_told_in_words_rows_and_frames(personal, posterior, prefs):
 
 def test_given_scores_have_one_reason(prefs):
     scores = np.tile(np.arange(12.0), (prefs.n_users, 1))
-    fitted = pm.sampling.fit_scores(prefs, scores)
+    fitted = pm.personal.fit_scores(prefs, scores)
     code = unseen(prefs, 0)
     found = pm.explain(fitted, 0, f"item {code}")
     assert found.kinds == ["given"]

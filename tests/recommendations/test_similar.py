@@ -76,7 +76,7 @@ def test_given_scores_tell_which_items_are_alike(prefs):
         left = np.asarray(matrix.sum(axis=1)).ravel() + np.arange(matrix.shape[0])
         return np.outer(left % 5, np.where(np.arange(8) < 4, 1.0, -1.0))
 
-    fitted = pm.sampling.fit_scores(prefs, scores, rng=1)
+    fitted = pm.personal.fit_scores(prefs, scores, rng=1)
     found = pm.similar_items(fitted, fitted.items[0], k=3)
     assert set(found.codes) == {1, 2, 3}
     assert found.similarities == pytest.approx([1, 1, 1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.sampling.auto import Asked, choose_method
+from pseudomallows.sampling.fit import Asked, choose_method
 from pseudomallows.sampling.reproduce import call_of
 
 

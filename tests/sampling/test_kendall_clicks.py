@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.sampling import sampler
+from pseudomallows.sampling import options
 
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
 ARRAYS += ("latent", "chain_memberships")
@@ -137,8 +137,8 @@ def test_other_moves_are_refused(option):
 
 
 def test_a_huge_catalogue_keeps_fewer_draws(monkeypatch):
-    monkeypatch.setattr(sampler, "ROOM", 2 * 4 * 8 * 30)
+    monkeypatch.setattr(options, "ROOM", 2 * 4 * 8 * 30)
     posterior = quietly(data(), n_draws=None)
     assert posterior.consensus.shape[1] == posterior.settings["options"]["n_draws"] == 30
-    monkeypatch.setattr(sampler, "ROOM", 1)
-    assert quietly(data(), n_draws=None).consensus.shape[1] == sampler.LEAST_DRAWS
+    monkeypatch.setattr(options, "ROOM", 1)
+    assert quietly(data(), n_draws=None).consensus.shape[1] == options.LEAST_DRAWS

@@ -287,7 +287,7 @@ def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, monkeypa
     else:
         prefs = pm.simulate_rankings(30, 6, alpha=3, rng=1).preferences
     rounds = iter([2, 1])
-    module = sys.modules["pseudomallows.sampling.call"]
+    module = sys.modules["pseudomallows.sampling.fit"]
     monkeypatch.setattr(module, "thinning_needed", lambda *_: next(rounds))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -193,7 +193,7 @@ def test_what_cannot_be_updated_says_what_to_do():
         posterior.update({"ann": [1]})
     with pytest.raises(TypeError, match="posterior must come from fit"):
         as_function(prefs, {"ann": [1]})
-    scored = pm.sampling.fit_scores(prefs, np.random.default_rng(1).random((300, 8)), rng=1)
+    scored = pm.personal.fit_scores(prefs, np.random.default_rng(1).random((300, 8)), rng=1)
     with pytest.raises(ValueError, match=r"fitted with scores=\.\.\., data that it does not keep"):
         scored.update({"ann": [1]})
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from pseudomallows.sampling.methods import ALL_METHODS
+from pseudomallows.sampling.options import METHODS
 from pseudomallows.web.errors import ServiceError
 from pseudomallows.web.types import MAX_NAME, ErrorAnswer, RefitRequest, check_name, encode
 
@@ -26,7 +26,7 @@ def test_answers_are_json():
     assert encode(ErrorAnswer('no "x"')) == rb'{"error":"no \"x\""}'
 
 
-@pytest.mark.parametrize("method", ALL_METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_refit_may_name_every_method(method):
     asked = msgspec.json.decode(encode({"method": method}), type=RefitRequest)
     assert asked.method == method

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from ..distances import DISTANCES
 from ..files.kinds import KINDS
-from ..sampling.methods import ALL_METHODS
-from ..sampling.options import describe_options
+from ..sampling.options import METHODS, describe_options
 
 Run = Callable[[argparse.Namespace], int]
 
@@ -139,8 +138,8 @@ def distance(words: str, default: str | None = "footrule") -> Argument:
 
 def method_words() -> tuple[tuple[str, str], ...]:
     """Each method in words, and the options that it has in Python."""
-    methods = "\n".join(f"{name:<10}{method.words}" for name, method in ALL_METHODS.items())
-    described = describe_options(ALL_METHODS.values()).splitlines()
+    methods = "\n".join(f"{name:<10}{words}" for name, words in METHODS.items())
+    described = describe_options().splitlines()
     options = "\n".join(textwrap.fill(line, 76, subsequent_indent=" " * 6) for line in described)
     return ("methods", methods), ("options of the methods, in Python", options)
 
@@ -185,7 +184,7 @@ FITTING = (  # what to fit, and how
         "--method",
         "how to fit (auto: the best for the data)",
         default="auto",
-        choices=["auto", *ALL_METHODS],
+        choices=["auto", *METHODS],
     ),
     option(
         "--clusters",

@@ -26,8 +26,7 @@ from ..preferences.splits import (
 from ..rankings import as_rng, check_count, check_name, check_rankings
 from ..recommendations.recommend import Recommendations, recommend
 from ..recommendations.recommenders.choose_recommender import WITH_SUMS
-from ..sampling.auto import Asked, choose_method
-from ..sampling.fit import fit
+from ..sampling.fit import Asked, choose_method, fit
 from ..sampling.reproduce import fit_options
 from .baselines import BASELINES
 from .figures import Evaluation, Judged, calibrate, hits_of, scores_of
@@ -168,7 +167,7 @@ def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Eva
     if "scores" in given:
         raise ValueError(
             "this model was fitted with scores=..., which cannot be made again without the hidden "
-            "clicks: hide some yourself, and give them to pm.sampling.fit_scores as held_out="
+            "clicks: hide some yourself, and give them to pm.personal.fit_scores as held_out="
         )
     for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
         given.pop(name, None)

@@ -156,27 +156,27 @@ class PseudoRun:
     """A fit by Pseudo-Mallows: independent draws of full rankings, else chains of Algorithm 5."""
 
     thinning, can_temper = 1, False
-    is_markov: bool
-    kept_rows: NDArray[np.int64]
-    n_chains: int
-    n_draws: int
-    warmup: int
-    thin: int
-    alpha: float | None
-    n_clusters: int
-    # a state, mean memberships, and whether nothing bounds the alpha of a cluster
-    divide: Callable[[np.random.Generator], tuple[Any, Floats, NDArray[np.bool_]]]
 
     def __init__(
         self,
         law: Law,
         prefs: Preferences,
         owners: NDArray[np.int64],
-        moves: PseudoMoves,
+        options: Any,  # of the fit
+        divide: Callable[..., tuple[Any, Floats, Any]],  # makes the clusters
         rng: np.random.Generator,
         progress: Progress,
     ):
-        self.law, self.prefs, self._moves = law, prefs, moves
+        self.law, self.prefs, self._divide = law, prefs, divide
+        self.alpha, self.n_clusters = options.alpha, options.case.n_clusters
+        self.n_chains, self.n_draws = options.n_chains, options.n_draws
+        self.warmup, self.thin = options.warmup, options.thin
+        self.is_markov, self.kept_rows = options.case.is_markov, options.kept_rows
+        self._share_prior, is_balanced = options.share_prior, options.method == "balanced"
+        if is_balanced:
+            self._moves = PseudoMoves(balanced=True, weighted=options.weighted)
+        else:
+            self._moves = PseudoMoves(sigma=options.sigma, order=options.order)
         self.rng, self._progress = rng, progress
         self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
 
@@ -234,7 +234,8 @@ class PseudoRun:
         if self.n_clusters == 1:
             consensus, alpha = rank_randomly(self.law.mean_ranks, rng)[None], np.array([self.alpha])
             return PseudoChain(self.law, consensus, alpha, None, self._moves, rng)
-        state, memberships, is_unbounded = self.divide(rng)
+        how = (self.n_clusters, self.alpha, self._share_prior)
+        state, memberships, is_unbounded = self._divide(self.law, *how, rng)
         order = np.arange(self.n_clusters)
         if self._reference is not None:
             order = order_like(self._reference, memberships)

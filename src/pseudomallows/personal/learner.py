@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from .next_clicks import (
     most_users,
     seen_table,
     sum_first_clicks,
+    usual_calibration,
 )
 from .parts import Part, Regression
 from .products import Products, make_products, start_from, taken_from
@@ -42,13 +43,45 @@ DEFAULT_RIDGE = 0.3  # one of these, near the middle
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PersonalOptions:
+    """The options of method "personal", checked; `fit` says what each means."""
+
+    ridge: float | None = None
+    blend: bool = True
+    held_out: Any = None
+    calibrate: bool | str = True
+    with_consensus: bool = False
+
+    @property
+    def is_single(self) -> bool:
+        """Is one regression asked for?"""
+        return self.ridge is not None or not self.blend
+
+    def calibration(self, prefs: Clicks) -> str | None:
+        """Which clicks are hidden inside to learn a correction from; None for no such way."""
+        if not self.calibrate or self.held_out is not None:
+            return None
+        return usual_calibration(prefs) if self.calibrate is True else str(self.calibrate)
+
+    def settings(self) -> dict[str, Any]:
+        """For the settings of a fit; data that was given is told by a mark only."""
+        return {
+            "blend": self.blend,
+            "ridge_given": self.ridge is not None,
+            "calibrate": bool(self.calibrate),
+            "held_out": self.held_out is not None,
+            "with_consensus": self.with_consensus,
+        }
+
+
 class Learner:
     """Learns the scores, the distribution of alpha, and the corrections."""
 
     def __init__(
         self,
         prefs: Clicks,
-        options: Any,
+        options: PersonalOptions,
         alpha: float | None,
         distance: str,
         rng: np.random.Generator,

@@ -2,17 +2,19 @@
 each window, and what is learnt from them."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import blocks
 from ..engines.memory import DENSE_ITEMS
+from ..posteriors.names import CALIBRATIONS
 from ..posteriors.personal_fit import FIRST_WINDOWS, PersonalModel
 from ..posteriors.recency import Recency, are_dates
 from ..preferences import Clicks, rows_of_users
 from ..preferences.splits import Split, hide_numbers, split_at, time_of_share
+from ..rankings import check_flag, check_name
 
 WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what is observed is looked at
 MIN_USERS, MAX_HELD_OUT = 50, 10_000  # behind a correction; behind the distribution of alpha too
@@ -133,6 +135,13 @@ def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
     owners = np.repeat(np.arange(len(table)), np.diff(starts))
     table[owners, seen.codes[starts[0] : starts[-1]]] = True
     return table
+
+
+def check_calibrate(value: Any, name: str) -> bool | str:
+    """A way to correct probabilities, or what is wrong with it."""
+    return (
+        check_name(value, name, CALIBRATIONS) if isinstance(value, str) else check_flag(value, name)
+    )
 
 
 def usual_calibration(clicks: Clicks) -> str:

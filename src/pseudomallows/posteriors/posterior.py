@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._version import __version__
 from ..distributions.scores import share_of_ranks
 from ..engines.executors import all_cores
 from ..engines.memory import DENSE_ITEMS, check_table
@@ -413,3 +415,12 @@ def common_consensus(posterior: Posterior) -> NDArray[np.int32]:
     every = range(posterior.n_clusters)
     means = [posterior.mean_ranks(cluster) for cluster in every]
     return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1
+
+
+def made_by(rng: Any, started: float) -> dict[str, Any]:
+    """For the settings of a fit: who made it, with what seed, and in how many seconds."""
+    return {
+        "version": __version__,
+        "seed": int(rng) if isinstance(rng, int | np.integer) else None,
+        "seconds": round(time.perf_counter() - started, 3),
+    }

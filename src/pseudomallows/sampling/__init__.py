@@ -4,7 +4,6 @@ from ..posteriors.diagnose import ClustersWarning
 from .choose_clusters import ClusterCurve, choose_clusters
 from .choose_distance import DistanceScores, choose_distance
 from .fit import fit
-from .fit_scores import fit_scores
 from .update import update
 
 __all__ = [
@@ -14,6 +13,5 @@ __all__ = [
     "choose_clusters",
     "choose_distance",
     "fit",
-    "fit_scores",
     "update",
 ]

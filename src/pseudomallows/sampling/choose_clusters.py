@@ -19,9 +19,8 @@ from ..markup import card, table
 from ..preferences import Pairs, Preferences, check_preferences
 from ..rankings import as_rng, check_alpha, check_count
 from .chain import Chain, Moves, State
-from .options import above_0
+from .options import above_0, check_prior
 from .priors import default_prior
-from .sampler import check_prior
 from .start import replace_moves, start_clusters, start_one
 
 N_FOLDS, N_SNAPSHOTS = 3, 5  # each learns from two thirds; draws over which a likelihood is a mean

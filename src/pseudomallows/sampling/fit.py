@@ -1,4 +1,4 @@
-"""fit: one door to every method."""
+"""fit: check the data, choose a method, resolve its options, run until the draws are good, wrap."""
 
 from __future__ import annotations
 
@@ -7,27 +7,62 @@ import textwrap
 import time
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._version import __version__
+from .._warn import warn
 from ..engines.executors import Executor, check_executor, is_remote
 from ..engines.memory import DENSE_ITEMS
 from ..engines.progress import Bar, Progress, shown
 from ..files.atomic import check_target
 from ..files.parquet_parts import Parts
+from ..laws.error_rates import MODELS
+from ..laws.law import Law
+from ..laws.own_laws import OWN_LAWS
+from ..laws.registry import make_law
 from ..laws.shards import open_parts
-from ..posteriors.diagnose import LEAST_EFFECTIVE_SHARE, MatchedWarning, ModelWarning
+from ..paper.clicks import PseudoRun
+from ..personal.blend import MIN_SCORED, scorable
+from ..personal.fit_personal import fit_personal
+from ..posteriors.diagnose import (
+    LEAST_EFFECTIVE_SHARE,
+    ContradictionWarning,
+    MatchedWarning,
+    ModelWarning,
+    contradiction_check,
+    describe_contradictions,
+    diagnose,
+    is_apart,
+    thinning_needed,
+    warn_of,
+)
+from ..posteriors.model_check import check_model
 from ..posteriors.personal_fit import Fit, as_posterior, own_law_for
-from ..posteriors.posterior import Posterior
-from ..preferences import Preferences, check_preferences
-from ..rankings import as_rng, check_alpha, check_name
-from .auto import FREE_GAPS, Asked, choose_method
-from .call import Call
-from .fit_personal import fit_personal
-from .methods import ALL_METHODS, METHODS
-from .options import describe_options
+from ..posteriors.posterior import Posterior, made_by
+from ..preferences import Clicks, Preferences, check_preferences
+from ..rankings import as_rng, check_alpha, check_count, check_name
+from .alpha import estimate_alpha
+from .checkpoint import Checkpoint, describe_call
+from .choose_clusters import check_not_votes, choose_clusters
+from .options import (
+    CHAINS,
+    METHODS,
+    Case,
+    Options,
+    check_options,
+    check_work,
+    describe_options,
+    option_names,
+    resolve,
+)
+from .run import Run
+from .start import divide
+
+FEW_DRAWS = 5  # of a chain, too few to say whether people share one order
+FREE_GAPS = (
+    "mcmc, by the Bradley-Terry model, in which each item has its own strength (gaps='free')"
+)
 
 
 def fit(
@@ -132,36 +167,119 @@ def fit(
     """
     started = time.perf_counter()
     check_executor(executor)
-    check_name(method, "method", ["auto", *ALL_METHODS])
+    check_name(method, "method", ["auto", *METHODS])
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
+
     own_distance = own_law_for(prefs.n_items) if distance is None else distance
-    chosen: dict[str, Any] = {}
     distance = _usual_distance(prefs, method) if distance is None else distance
+    told: dict[str, Any] = {}
     if method == "auto":
         needs_chain = is_remote(executor) or checkpoint is not None
         asked = Asked(n_draws, n_clusters, distance, options, needs_chain)
-        method, options, chosen["chosen"] = choose_method(prefs, asked)
+        method, options, told["chosen"] = choose_method(prefs, asked)
     alpha = None if alpha is None else check_alpha(alpha)
     generator = as_rng(rng)
     _check_checkpoint(checkpoint, method, rng is not None)
+
     with shown(progress, "fitting") as report:
+        result: Fit
         if method == "personal":
-            wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": own_distance}
-            own = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
-            if own.settings["options"]["with_consensus"]:
+            if n_draws is not None or n_clusters != 1:
+                raise ValueError(
+                    "method='personal' has neither draws nor clusters: leave out n_draws and "
+                    "n_clusters, or give method='mcmc'"
+                )
+            values = check_options(Case.of(prefs, method), options)
+            result = fit_personal(prefs, alpha, own_distance, values, generator, executor, report)
+            if values["with_consensus"]:
                 everybody = _fit_population(prefs, alpha, distance, generator, executor, report)
-                own = replace(own, population=everybody)
-            result: Fit = own
+                result = replace(result, population=everybody)
         else:
-            call = Call(prefs, METHODS[method], alpha, generator, executor, report)
-            result = call.draw(n_draws, n_clusters, options | {"distance": distance}, checkpoint)
-    if "chosen" in chosen and result.settings.get("votes", {}).get("gaps") == "free":
-        chosen["chosen"] = FREE_GAPS
+            options = options | {"distance": distance}
+            plan, noted = plan_draws(
+                prefs, method, alpha, n_draws, n_clusters, options, generator, executor, report
+            )
+            file = _open(checkpoint, prefs, plan, generator)
+            plan = plan if file is None else replace(plan, goes_on=False)
+            run = begin(prefs, plan, generator, executor, report)
+            result = until_good(run, prefs, plan, noted, file)
+
+    if "chosen" in told and result.settings.get("votes", {}).get("gaps") == "free":
+        told["chosen"] = FREE_GAPS
     reading = getattr(prefs, "reading", "")
-    chosen |= {"reading": reading} if reading else {}
-    return replace(result, settings=result.settings | chosen | made_by(rng, started))
+    told |= {"reading": reading} if reading else {}
+    return replace(result, settings=result.settings | told | made_by(rng, started))
+
+
+if fit.__doc__ is not None:  # not with python -OO
+    _lines = describe_options().splitlines()
+    _wrapped = [textwrap.fill(line, 88, subsequent_indent=" " * 4) for line in _lines]
+    fit.__doc__ += textwrap.indent("\n" + "\n".join(_wrapped), "    ")
+
+
+# The method
+
+
+class Asked(NamedTuple):
+    """What a call of `fit` asks for, beside the data."""
+
+    n_draws: int | None
+    n_clusters: int | str
+    distance: str
+    options: dict[str, Any]
+    needs_chain: bool  # are there workers, or a checkpoint?
+
+
+class Choice(NamedTuple):
+    """A method, its options, and why it was chosen."""
+
+    method: str
+    options: dict[str, Any]
+    why: str
+
+
+def choose_method(prefs: Preferences, asked: Asked) -> Choice:
+    """The best method for these data that has the options that are asked for.
+
+    >>> prefs = Preferences.from_rankings([[1, 2, 3], [2, 1, 3]])
+    >>> choose_method(prefs, Asked(None, 1, "footrule", {}, False)).why
+    'mcmc, the exact posterior: the best there is for rankings'
+    >>> choose_method(prefs, Asked(None, 1, "footrule", {"sigma": 1.0}, False)).why
+    "pseudo, the paper's method: it is the one with the option 'sigma'"
+    """
+    given, n_clusters = set(asked.options), asked.n_clusters
+    is_plain = (asked.n_draws, n_clusters, asked.needs_chain) == (None, 1, False)
+    is_own = isinstance(prefs, Clicks) and is_plain and asked.distance in OWN_LAWS
+    if is_own and given <= set(option_names(Case.of(prefs, "personal"))):
+        assert isinstance(prefs, Clicks)
+        if given or len(scorable(prefs)) >= MIN_SCORED:
+            words = "personal, an order of each user's own and the consensus of all: the best "
+            words += "there is for clicks"
+            return Choice("personal", {"with_consensus": True} | asked.options, words)
+
+    numbers = (1, 2) if n_clusters == "auto" else (n_clusters,)
+    cases = {
+        method: [Case.of(prefs, method, n if isinstance(n, int) else 1) for n in numbers]
+        for method in ("mcmc", "pseudo", "balanced")
+    }
+    known = {method: {n for case in cases[method] for n in option_names(case)} for method in cases}
+    able = [method for method in cases if cases[method][0].is_for_method and given <= known[method]]
+    if able and able[0] != "mcmc":
+        words = "the paper's method" if able[0] == "pseudo" else "independent draws with weights"
+        own = sorted(given - known["mcmc"])
+        words = f"{able[0]}, {words}: it is the one with the option {own[0]!r}"
+        return Choice(able[0], asked.options, words)
+
+    what = str(Case.of(prefs, "mcmc")).removeprefix("full ").removeprefix("partial ")
+    if n_clusters != 1:
+        what = f"clusters of {'users' if prefs.kind == 'mixed' else what}"
+    words = f"mcmc, the exact posterior: the best there is for {what}"
+    if is_own and not given:
+        words += f", as fewer than {MIN_SCORED} users have 2 clicks or more and an item left: "
+        words += "too few to learn an order of each"
+    return Choice("mcmc", asked.options, words)
 
 
 def _usual_distance(prefs: Preferences, method: str) -> str:
@@ -196,29 +314,220 @@ def _fit_population(
         return as_posterior(fit(prefs, "mcmc", alpha, distance=distance, **options))
 
 
-def made_by(rng: Any, started: float) -> dict[str, Any]:
-    """For the settings of a fit: who made it, with what seed, and in how many seconds."""
-    return {
-        "version": __version__,
-        "seed": int(rng) if isinstance(rng, int | np.integer) else None,
-        "seconds": round(time.perf_counter() - started, 3),
+# Draws
+
+
+def plan_draws(
+    prefs: Preferences,
+    method: str,
+    alpha: float | None,
+    n_draws: int | None,
+    n_clusters: int | str,
+    options: dict[str, Any],
+    rng: np.random.Generator,
+    executor: Executor | None,
+    progress: Progress,
+) -> tuple[Options, dict[str, Any]]:
+    """The options, resolved and checked; and for the settings what was noted on the way."""
+    noted: dict[str, Any] = {}
+    if is_remote(executor) and options.get("keep_latent"):
+        raise ValueError("keep_latent does not work with Dask workers: leave executor out")
+    if isinstance(n_clusters, str) and n_clusters == "auto":
+        check_not_votes(prefs)
+        # refuse options that are wrong whatever the number of clusters will be
+        known = {n: set(option_names(Case.of(prefs, method, n))) for n in (1, 2)}
+        for number, names in known.items():
+            mine = {name: value for name, value in options.items() if name in names}
+            resolve(prefs, method, n_draws, number, mine)
+        strange = {name: options[name] for name in set(options) - known[1] - known[2]}
+        check_options(Case.of(prefs, method, 2), strange)
+        curve = choose_clusters(
+            prefs,
+            alpha=alpha,
+            share_prior=options.get("share_prior", 1.0),
+            alpha_prior=options.get("alpha_prior"),
+            rng=rng,
+            executor=executor,
+            progress=progress,
+            distance=options["distance"],
+        )
+        n_clusters, noted["curve"] = curve.chosen, curve.as_settings()
+        names = known[min(n_clusters, 2)]
+        options = {name: value for name, value in options.items() if name in names}
+    number = check_n_clusters(n_clusters, prefs)
+    plan = resolve(prefs, method, n_draws, number, options, alpha)
+    check_work(plan, prefs.is_vote)
+
+    contradictions = contradictions_of(prefs)
+    if contradictions is not None and options.get("errors") is None:
+        words = describe_contradictions(*contradictions)
+        names_of = ("n_users", "n_all", "user", "cycle")
+        figures = dict(zip(names_of, contradictions, strict=True))
+        warn(ContradictionWarning(contradiction_check(words, figures)))
+        noted["contradictions"] = words
+    return plan, noted
+
+
+def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
+    """Return a number of clusters, or say what is wrong with it."""
+    if isinstance(n_clusters, str):
+        raise ValueError(f'n_clusters must be a whole number or "auto", got {n_clusters!r}')
+    number = check_count(n_clusters, "n_clusters")
+    if number > 1:
+        check_not_votes(prefs)
+    n_users = int(prefs.weights[prefs.is_informative].sum())
+    if number > max(n_users, 1):
+        raise ValueError(
+            f"n_clusters must be at most the number of users who say anything, {n_users}, "
+            f"got {number}"
+        )
+    return number
+
+
+def contradictions_of(prefs: Preferences) -> tuple[int, int, Any, list[Any]] | None:
+    """How many users contradict themselves, of how many; the first, and how; None if none does."""
+    pairs = prefs.comparisons() if prefs.is_contradictory else None
+    if pairs is None:
+        return None
+    return int((~pairs.is_consistent).sum()), prefs.n_users, *pairs.contradictions(1)[0]
+
+
+def _open(
+    path: str | os.PathLike[str] | None,
+    prefs: Preferences,
+    plan: Options,
+    rng: np.random.Generator,
+) -> Checkpoint | None:
+    """The checkpoint, if there is to be one."""
+    if path is None:
+        return None
+    if plan.temperatures is not None:
+        raise ValueError(
+            "a checkpoint does not keep the replicas of temperatures: leave one of them out"
+        )
+    plan = replace(plan, goes_on=False)
+    return Checkpoint(path, describe_call(prefs, plan.call(), rng))
+
+
+def begin(
+    prefs: Preferences,
+    plan: Options,
+    rng: np.random.Generator,
+    executor: Executor | None,
+    progress: Progress,
+) -> Run | PseudoRun:
+    """What makes the draws, with an estimate of alpha where the method needs one."""
+    rows = prefs, np.arange(prefs.n_users)
+    rows = prefs.one_row_each() if plan.case.has_clusters else rows
+    law = _law_of(plan, rows[0], executor)
+    if plan.method in CHAINS:
+        return Run(law, *rows, plan, rng, progress)
+    if plan.alpha is None and not plan.case.has_clusters:
+        by_likelihood = plan.case.is_partial or plan.distance != "footrule"
+        how = "likelihood" if by_likelihood else "similarity"
+        found = estimate_alpha(prefs, how, rng=rng, executor=executor, distance=plan.distance)
+        plan = replace(plan, alpha=found)
+    return PseudoRun(law, *rows, plan, divide, rng, progress)
+
+
+def _law_of(plan: Options, prefs: Preferences, executor: Executor | None) -> Law:
+    """The law of the users; refuse what does not go with comparisons such as these."""
+    if plan.method != "mcmc":
+        return make_law(prefs, executor, plan.distance)
+    is_votes = prefs.is_vote and plan.distance == "kendall"
+    if plan.gaps != "auto" and not is_votes:
+        raise ValueError(
+            f"gaps={plan.gaps!r} is for votes, one comparison a person, with "
+            "distance='kendall': leave gaps out"
+        )
+    if is_votes and plan.errors != "none":
+        raise ValueError(
+            f"errors={plan.errors!r} looks the same as disagreement where each person "
+            "compares one pair: leave errors out"
+        )
+    contradictions = contradictions_of(prefs) if plan.errors == "none" else None
+    if contradictions is not None:
+        raise ValueError(
+            f"{describe_contradictions(*contradictions)}: use errors='bernoulli' or 'logistic', "
+            "which allow for errors, or leave errors out"
+        )
+    errors = MODELS[plan.errors or "none"](prefs.n_items, plan.theta_prior)
+    return make_law(prefs, executor, plan.distance, errors, plan.gaps)
+
+
+def until_good(
+    run: Run | PseudoRun,
+    prefs: Preferences,
+    plan: Options,
+    noted: dict[str, Any],
+    file: Checkpoint | None = None,
+) -> Posterior:
+    """The result of the chains, which go on, if they may, until the draws are good or at the limit;
+    with a warning of each check that is not passed.
+
+    Chains of one consensus that disagree may be in different modes: then they are tempered.
+    """
+    run.run(file)
+    result = _posterior(run, prefs, plan, noted)
+    told: dict[str, Any] = {}
+    if plan.goes_on and isinstance(run, Run):
+        if run.can_temper and is_apart(result):
+            run.temper()
+            result = _posterior(run, prefs, plan, noted)
+        while (factor := thinning_needed(result, run.thinning)) > 1:
+            run.go_on(factor)
+            result = _posterior(run, prefs, plan, noted)
+        told["thinning"] = run.thinning
+
+    # what the checks need to know
+    is_lost = False
+    if plan.case.is_markov:
+        is_unbounded = run.unbounded.mean(axis=0) >= 0.5  # by half of the chains
+        told["unbounded"] = np.flatnonzero(is_unbounded).tolist()
+        told["stuck"] = run.stuck()
+        is_lost = bool(told["stuck"]) or plan.n_draws < FEW_DRAWS
+    if plan.method in CHAINS and plan.alpha is None and not is_lost:
+        told["model_check"] = check_model(prefs, result)
+    result = replace(result, settings=result.settings | told)
+    checks = diagnose(result)
+    warn_of([check for check in checks if check.warning is not ContradictionWarning])
+    told["checks"] = [check.row() for check in checks]
+    if file is not None:
+        file.remove()
+    return replace(result, settings=result.settings | told)
+
+
+def _posterior(
+    run: Run | PseudoRun, prefs: Preferences, plan: Options, noted: dict[str, Any]
+) -> Posterior:
+    """The result, with how it was made."""
+    draws, data = run.results(), prefs.kept()
+    if data is not None and data.n_users < prefs.n_users:  # on workers, without rows
+        draws["chain_memberships"] = draws["chain_memberships"][:, :0]
+    settings = {
+        "method": plan.method,
+        "distance": plan.distance,
+        "alpha": run.alpha,
+        "n_users": run.law.n_users,
+        "kind": plan.case.kind,
+        "is_full": plan.case.is_full,
+        "latent": run.how_latent,
+        "is_best_proved": run.is_best_proved,
+        "options": plan.settings(),
     }
+    settings |= noted | run.checks()
+    names = {"items": prefs.items, "users": prefs.users}
+    return Posterior(**draws, **names, settings=settings, data=data)
 
 
 def _check_checkpoint(checkpoint: Any, method: str, has_seed: bool) -> None:
     if checkpoint is None:
         return
     check_target(checkpoint, "checkpoint")
-    if method not in METHODS or not METHODS[method].samples_alpha:
+    if method not in CHAINS:
         raise ValueError(
             f"a checkpoint of method={method!r} has nothing to save, since it is quick: leave "
             "checkpoint out, or use 'mcmc' or 'matched'"
         )
     if not has_seed:
         raise ValueError(f"a checkpoint of method={method!r} needs a seed: give rng")
-
-
-if fit.__doc__ is not None:  # not with python -OO
-    _lines = describe_options(ALL_METHODS.values()).splitlines()
-    _wrapped = [textwrap.fill(line, 88, subsequent_indent=" " * 4) for line in _lines]
-    fit.__doc__ += textwrap.indent("\n" + "\n".join(_wrapped), "    ")

@@ -1,29 +1,47 @@
-"""What every method with draws has: options that say for which data they are, and a plan."""
+"""The options of `fit`, one table: what each means, which methods and data have it, its values."""
 
 import dataclasses
+import itertools
 import math
-from abc import ABC
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import distances
-from ..engines.executors import Executor
+from ..distances import price_of
+from ..distances.tallies import MOVES
 from ..engines.memory import as_size, available_memory
-from ..engines.progress import Progress
-from ..laws.law import Law
-from ..laws.registry import make_law
+from ..laws.error_rates import THETA_PRIOR
+from ..personal.next_clicks import check_calibrate
+from ..posteriors.names import ERROR_MODELS, GAPS, ORDERS, STARTS
 from ..preferences import Preferences, rows_of_users
-from ..rankings import check_count, check_name, check_number
+from ..rankings import check_count, check_flag, check_name, check_number
+from .priors import FLAT, AlphaPrior, default_prior
+
+METHODS = {  # in words, for the report
+    "pseudo": "Pseudo-Mallows, a fast approximation",
+    "balanced": "balanced Pseudo-Mallows, with weights that correct its error",
+    "mcmc": "the exact model, by a Markov chain",
+    "matched": "an additive law of what is known, which is very nearly exact",
+    "personal": "an order of each user's own",
+}
+CHAINS, PAPER = ("mcmc", "matched"), ("pseudo", "balanced")  # the first sample alpha, too
+WITH_DRAWS = (*PAPER, *CHAINS)
+LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
+N_MOVES = 10  # in a sweep, for each item
+USUAL_MOVES = {"cayley": ("swap", 30), "ulam": ("insert", 3)}  # and numbers, by what they cost
+TEMPERED_DRAWS = 5  # times as many: chains cross between modes every few sweeps
+MOST_WORK = 5 * 10**9  # sweeps x items^2 of a fit, at 20 to 40 ns: two or three minutes
 
 
 @dataclass(frozen=True)
 class Case:
-    """What the defaults of options depend on: the kind of data and its size, and the clusters."""
+    """What options depend on: the method, the kind of data and its size, and the clusters."""
 
+    method: str
     kind: str
     is_full: bool
     n_items: int
@@ -31,10 +49,10 @@ class Case:
     is_contradictory: bool = False  # is there a user with whom no ranking agrees?
 
     @classmethod
-    def of(cls, prefs: Preferences, n_clusters: int = 1) -> "Case":
+    def of(cls, prefs: Preferences, method: str, n_clusters: int = 1) -> "Case":
         """The case of these data."""
-        is_full, is_contradictory = bool(prefs.is_full), prefs.is_contradictory
-        return cls(prefs.kind, is_full, prefs.n_items, n_clusters, is_contradictory)
+        facts = prefs.kind, bool(prefs.is_full), prefs.n_items
+        return cls(method, *facts, n_clusters, prefs.is_contradictory)
 
     @property
     def has_clicks(self) -> bool:
@@ -56,6 +74,25 @@ class Case:
         """Is there more than one cluster?"""
         return self.n_clusters > 1
 
+    @property
+    def is_markov(self) -> bool:
+        """Are the draws of a chain? Those of the paper are independent for full rankings of one
+        cluster."""
+        return self.method in CHAINS or not self.is_full or self.has_clusters
+
+    @property
+    def is_for_method(self) -> bool:
+        """Does the method work with such data?"""
+        if self.method in PAPER:
+            return not self.has_pairs
+        return self.method != "matched" or self.has_clicks or self.is_partial
+
+    def sums_out(self, distance: str) -> bool:
+        """Is what is not known summed out in a chain, so that a sweep is worth a draw?"""
+        if self.has_clicks:
+            return distance in ("footrule", "kendall")
+        return self.is_full or (self.is_partial and distance in ("footrule", "hamming"))
+
     def __str__(self) -> str:
         full = "full " if self.is_full else "partial " if self.is_partial else ""
         kind = "comparisons" if self.kind == "pairs" else self.kind
@@ -64,11 +101,7 @@ class Case:
         return f"{full}{kind}{clusters}"
 
 
-def option(
-    default: Any, words: str, only: Callable[[Case], bool] | None = None, check: Any = None
-) -> Any:
-    """A field of a method: what it means, in which cases it is there, and what values it takes."""
-    return field(default=default, metadata={"words": words, "only": only, "check": check})
+# Checks of values: they return the value, or say what is wrong with it
 
 
 def count(least: int = 1) -> Callable[[Any, str], int]:
@@ -84,188 +117,46 @@ def above_0(value: Any, name: str) -> float:
     return number
 
 
-def flag(value: Any, name: str) -> bool:
-    """A check for True and False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-    return bool(value)
-
-
 def one_of(*known: str) -> Callable[[Any, str], str]:
     """A check for names."""
-
     return lambda value, name: check_name(value, name, known)
 
 
-def distance_name(value: Any, name: str) -> str:
-    """A check for the names of distances."""
-    return distances.get(value).name
+def check_prior(prior: Any, name: str) -> AlphaPrior:
+    """A check for priors of alpha."""
+    if isinstance(prior, str) and prior == "flat":
+        return FLAT
+    try:
+        shape, rate = prior
+    except (TypeError, ValueError):
+        raise TypeError(
+            f'alpha_prior must be (shape, rate) of a gamma, or "flat", got {prior!r}'
+        ) from None
+    return AlphaPrior(above_0(shape, "alpha_prior shape"), above_0(rate, "alpha_prior rate"))
 
 
-def clicks_only(case: Case) -> bool:
-    """Only for clicks."""
-    return case.has_clicks
+def check_beta(prior: Any, name: str) -> tuple[float, float]:
+    """A check for the two numbers of a Beta distribution."""
+    try:
+        one, other = prior
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be two numbers above 0, got {prior!r}") from None
+    return above_0(one, name), above_0(other, name)
 
 
-def pairs_only(case: Case) -> bool:
-    """Only where there are comparisons."""
-    return case.has_pairs
+def option(
+    default: Any,
+    words: str,
+    methods: Sequence[str],
+    only: Callable[[Case], bool] | None = None,
+    check: Callable[[Any, str], Any] | None = None,
+) -> Any:
+    """A field: what it means, the methods and the cases that have it, and what values it takes.
 
-
-def partial_only(case: Case) -> bool:
-    """Only where something is not known."""
-    return not case.is_full
-
-
-def clusters_only(case: Case) -> bool:
-    """Only with clusters."""
-    return case.has_clusters
-
-
-def chains_only(case: Case) -> bool:
-    """Only where draws are of a Markov chain: full rankings without clusters need none."""
-    return not case.is_full or case.has_clusters
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of a method, checked; each says what it means and in which cases it is there."""
-
-    name: ClassVar[str]
-    words: ClassVar[str]  # for the report
-
-    @staticmethod
-    def is_for(case: Case) -> bool:
-        """Is the method for such data?"""
-        return True
-
-    def __post_init__(self) -> None:
-        """Check every value, in one place."""
-        for each in dataclasses.fields(self):
-            value, check = getattr(self, each.name), each.metadata["check"]
-            is_default = value is None and each.default is None  # the data will say
-            if check is not None and not is_default:
-                object.__setattr__(self, each.name, check(value, each.name))
-
-    @classmethod
-    def option_names(cls, case: Case) -> list[str]:
-        """The options that there are in a case."""
-        fields = dataclasses.fields(cls)
-        return [f.name for f in fields if f.metadata["only"] is None or f.metadata["only"](case)]
-
-    @classmethod
-    def make(cls, case: Case, options: dict[str, Any]) -> Self:
-        """The method with these options, or an error that says which is wrong."""
-        if not cls.is_for(case):
-            raise ValueError(f"method={cls.name!r} is not for {case}: use 'mcmc', which is exact")
-        known = cls.option_names(case)
-        strange = sorted(set(options) - set(known))
-        if strange:
-            raise TypeError(
-                f"method={cls.name!r} on {case} has no option {strange[0]!r}; "
-                f"it has {', '.join(sorted(known))}"
-            )
-        return cls(**options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Method(Options, ABC):
-    """The options that all methods with draws share.
-
-    A value of None is a default that depends on the data: see `resolved`.
+    A default of None depends on the data.
     """
-
-    is_exact: ClassVar[bool] = False
-    samples_alpha: ClassVar[bool] = False
-    is_checked: ClassVar[bool] = False  # are some draws compared with the exact likelihood?
-
-    n_chains: int = option(1, "Number of chains; default 1.", check=count())
-    warmup: int | None = option(
-        None,
-        "Sweeps thrown away at the start of a Markov chain; default half of n_draws * thin, at "
-        "least 100 (with clusters a fifth, at least 50).",
-        chains_only,
-        count(0),
-    )
-    thin: int | None = option(
-        None,
-        "Sweeps for each draw that is kept; default 1 for full rankings, else 5, or 10 for "
-        "method='balanced' with one cluster.",
-        chains_only,
-        count(),
-    )
-    share_prior: float = option(
-        1.0, "Dirichlet prior of the shares of the clusters; 1 is uniform.", clusters_only, above_0
-    )
-    keep_latent: Any = option(
-        (),
-        "Names of users whose latent rankings are kept with the draws, or True for all of them: "
-        "drawn from their exact distribution given each draw, where that is known.",
-        partial_only,
-    )
-    distance: str = option(
-        "footrule",
-        'Distance: "footrule" (default), "spearman", "kendall", "cayley", "hamming" or "ulam".',
-        check=distance_name,
-    )
-
-    def check_distance(self, case: Case) -> None:
-        """Refuse a distance that the method cannot use for such data."""
-
-    def resolved(self, case: Case, n_draws: int) -> Self:
-        """The same with a value for every option, those of None by what the data are."""
-        thin = self.default_thin(case) if self.thin is None else self.thin
-        n_sweeps = n_draws * thin
-        warmup = self.default_warmup(case, n_sweeps) if self.warmup is None else self.warmup
-        chosen: dict[str, Any] = {"thin": thin, "warmup": warmup}
-        return dataclasses.replace(self, **chosen, **self.other_defaults(case, n_sweeps))
-
-    def other_defaults(self, case: Case, n_sweeps: int) -> dict[str, Any]:
-        """The options of a method's own that depend on the data."""
-        return {}
-
-    def default_draws(self, case: Case) -> int:
-        """Draws kept from each chain."""
-        return 200
-
-    def default_thin(self, case: Case) -> int:
-        """Sweeps for each draw that is kept."""
-        return 1 if case.is_full else 5
-
-    def default_warmup(self, case: Case, n_sweeps: int) -> int:
-        """Sweeps thrown away."""
-        if not self.is_markov(case):
-            return 0
-        if case.has_clusters:
-            return max(50, n_sweeps // 5)  # the start is a chain already
-        return max(100, n_sweeps // 2)
-
-    def is_markov(self, case: Case) -> bool:
-        """Are the draws of a chain, or independent?"""
-        return chains_only(case)
-
-    def law(self, prefs: Preferences, executor: Executor | None) -> Law:
-        """The law of the users, as this method needs it."""
-        return make_law(prefs, executor, self.distance)
-
-    def make_run(
-        self,
-        law: Law,
-        prefs: Preferences,
-        owners: NDArray[np.int64],
-        plan: "Plan",
-        rng: np.random.Generator,
-        progress: Progress,
-    ) -> Any:
-        """What makes the draws."""
-        raise NotImplementedError
-
-    def settings(self, case: Case) -> dict[str, Any]:
-        """The options as plain values."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-
-
-MOST_WORK = 5 * 10**9  # sweeps x items^2 of a fit, at 20 to 40 ns: two or three minutes
+    about = {"words": words, "methods": tuple(methods), "only": only, "check": check}
+    return field(default=default, metadata=about)
 
 
 class LastDraw(NamedTuple):
@@ -276,11 +167,11 @@ class LastDraw(NamedTuple):
     shares: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A fit, planned: the method with all of its options, and what every method needs."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """A fit with draws as `resolve` plans it: every option with its value. Options of other methods
+    have their defaults."""
 
-    method: Method
     case: Case
     n_draws: int
     alpha: float | None  # None: sampled, or estimated for each cluster
@@ -288,109 +179,425 @@ class Plan:
     goes_on: bool = False  # until the draws are good
     last_draws: Sequence[LastDraw] = ()  # of each chain that goes on; none: they begin anew
 
-    @classmethod
-    def make(
-        cls,
-        prefs: Preferences,
-        method: type[Method],
-        n_draws: int | None,
-        n_clusters: int,
-        options: dict[str, Any],
-        alpha: float | None = None,
-    ) -> "Plan":
-        """The plan of a call of `fit`, or an error that says which option is wrong."""
-        case = Case.of(prefs, n_clusters)
-        chosen = method.make(case, options)
-        chosen.check_distance(case)
-        draws = check_count(chosen.default_draws(case) if n_draws is None else n_draws, "n_draws")
-        keeps_all = chosen.keep_latent is True
-        rows = rows_of_users(prefs, prefs.users if keeps_all else chosen.keep_latent)
-        by_hand = n_draws is not None or {"warmup", "thin"} & set(options)
-        goes_on = chosen.samples_alpha and not by_hand
-        return cls(chosen.resolved(case, draws), case, draws, alpha, rows, goes_on)
+    n_chains: int = option(
+        4,
+        'Number of chains; default 4, and 1 for "pseudo" and "balanced".',
+        WITH_DRAWS,
+        None,
+        count(),
+    )
+    warmup: int | None = option(
+        None,
+        "Sweeps thrown away at the start of a Markov chain; default half of n_draws * thin, at "
+        "least 100 (with clusters a fifth, at least 50; where latent rankings are summed out a "
+        'quarter, at least 20; by "pseudo" on clicks a tenth, at least 10).',
+        WITH_DRAWS,
+        lambda case: case.is_markov,
+        count(0),
+    )
+    thin: int | None = option(
+        None,
+        "Sweeps for each draw that is kept; default 1, and 5 where a chain keeps latent rankings; "
+        '10 for one cluster of partial rankings by "pseudo", or of anything partial by "balanced".',
+        WITH_DRAWS,
+        lambda case: case.is_markov,
+        count(),
+    )
+    share_prior: float = option(
+        1.0,
+        "Dirichlet prior of the shares of the clusters; 1 is uniform.",
+        WITH_DRAWS,
+        lambda case: case.has_clusters,
+        above_0,
+    )
+    keep_latent: Any = option(
+        (),
+        "Names of users whose latent rankings are kept with the draws, or True for all of them: "
+        "drawn from their exact distribution given each draw, where that is known; for one cluster "
+        'by "pseudo" and "balanced", as they were before the consensus moved.',
+        WITH_DRAWS,
+        lambda case: not case.is_full and not (case.method in PAPER and case.has_clusters),
+    )
+    distance: str = option(
+        "footrule",
+        'Distance: "footrule" (default), "spearman", "kendall", "cayley", "hamming" or "ulam".',
+        WITH_DRAWS,
+        None,
+        lambda value, _: distances.get(value).name,
+    )
+
+    move: str | None = option(
+        None,
+        'Proposals: "swap" (default) or "leap_and_shift"; for Ulam\'s distance "insert" (default): '
+        "an item is taken out, and its new place drawn by its exact probabilities.",
+        CHAINS,
+        None,
+        one_of(*MOVES),
+    )
+    leap: int | None = option(
+        None, "How far a leap goes, in places; default n_items / 5.", CHAINS, None, count()
+    )
+    n_moves: int | None = option(
+        None,
+        "Proposals for each cluster in a sweep; default 10 n_items (30 n_items by Cayley's "
+        "distance, 3 n_items by Ulam's), and by the footrule where something is not known as many "
+        "as the warmup finds best between two corrections, at most 200 n_items.",
+        CHAINS,
+        None,
+        count(),
+    )
+    temperatures: int | None = option(
+        None,
+        "Replicas of each chain on flatter and flatter posteriors, with which it exchanges states "
+        "(parallel tempering), for one cluster without latent rankings; default: none, unless "
+        "chains end in different modes.",
+        CHAINS,
+        lambda case: not case.has_clusters,
+        count(2),
+    )
+    alpha_prior: Any = option(
+        None,
+        "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
+        'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.',
+        CHAINS,
+        None,
+        check_prior,
+    )
+    start: str = option(
+        "dispersed",
+        'Where the chains begin: "map" at the best consensus that is found, "random" each at a '
+        'random one, "dispersed" (default) every second chain at the furthest good place that '
+        "moves from random ones lead to, so that R-hat can see a second mode.",
+        CHAINS,
+        lambda case: not case.has_clusters,
+        one_of(*STARTS),
+    )
+
+    errors: str | None = option(
+        None,
+        'Wrong comparisons: "none" (default where no user contradicts themselves), "bernoulli" '
+        '(default otherwise: each is wrong with probability theta), or "logistic" (those of items '
+        "far apart in the user's ranking more rarely).",
+        ["mcmc"],
+        lambda case: case.has_pairs,
+        one_of(*ERROR_MODELS),
+    )
+    theta_prior: Any = option(
+        THETA_PRIOR,
+        'With errors="bernoulli": (one, other) of the Beta prior of theta, which is cut off at '
+        "1/2; default (1, 1), uniform.",
+        ["mcmc"],
+        lambda case: case.has_pairs,
+        check_beta,
+    )
+    gaps: str = option(
+        "auto",
+        'Votes by Kendall\'s distance: "equal" gaps between neighbours of the consensus are its '
+        'exact law; with "free" ones each has its own size (Bradley and Terry\'s law); "auto" '
+        "(default) takes free ones if the votes contradict equal ones.",
+        ["mcmc"],
+        lambda case: case.has_pairs,
+        one_of(*GAPS),
+    )
+
+    sigma: float | None = option(
+        None,
+        "Noise on the V-ranking; default 0, but n_items / 5 for clusters of clicks, where 0 ranks "
+        "the best items of a cluster badly.",
+        ["pseudo"],
+        None,
+        check_number,
+    )
+    order: str | None = option(
+        "uniform",
+        'How a user\'s items are visited (section 3.3 of the paper): "uniform" (default), "v" or '
+        '"top_bottom".',
+        ["pseudo"],
+        lambda case: case.has_clicks,
+        one_of(*ORDERS),
+    )
+
+    weighted: bool = option(
+        True,
+        "Correct the approximation by importance weights. On full rankings the draws carry them; "
+        "on partial ones each sweep chooses by them.",
+        ["balanced"],
+        None,
+        check_flag,
+    )
+
+    ridge: float | None = option(
+        None,
+        "One regression with this penalty, in units of the mean number of clicks of an item; "
+        "default: a blend of several scores.",
+        ["personal"],
+        None,
+        check_number,
+    )
+    blend: bool = option(
+        True,
+        "Blend regressions, factors and popularity, with weights learnt on inner splits, where one "
+        "click of each user is hidden. False, or for fewer than 10 items, or fewer than 50 users "
+        "with two clicks: one regression, its penalty the best of a few. With more than 4,000 "
+        "items each item is regressed on its 150 nearest ones.",
+        ["personal"],
+        None,
+        check_flag,
+    )
+    held_out: Any = option(
+        None,
+        "Later clicks of some of the users, 50 or more: a file, a data frame, or another form of "
+        "`Preferences.from_clicks`. "
+        "The probabilities are corrected by what is observed of them, for all windows up to twice "
+        "the largest number of them that 50 users have. "
+        "Users and items that the fit does not have are left out, with a warning that counts them.",
+        ["personal"],
+    )
+    calibrate: bool | str = option(
+        True,
+        "Without `held_out`: which clicks are hidden inside, to correct the probabilities by "
+        'which of them were hits, before all is learnt again from all clicks. "last" (default with '
+        'times): some clicks of each user, the last ones, for what comes next. "cut": all '
+        'clicks after a date, for a model that will serve the future. "random" (default without '
+        "times): any of them, so that a probability is that of a click like those that are there. "
+        "False: no correction. With times, it is also learnt whether old clicks weigh less.",
+        ["personal"],
+        None,
+        check_calibrate,
+    )
+    with_consensus: bool = option(
+        False,
+        "Learn the consensus of all users too, by the matched law, so that the fit also answers "
+        "what a posterior does: consensus, intervals, summary; method='auto' does so.",
+        ["personal"],
+        None,
+        check_flag,
+    )
 
     @property
-    def warmup(self) -> int:
-        """Sweeps thrown away at the start of each chain."""
-        assert self.method.warmup is not None
-        return self.method.warmup
-
-    @property
-    def thin(self) -> int:
-        """Sweeps for each draw that is kept."""
-        assert self.method.thin is not None
-        return self.method.thin
+    def method(self) -> str:
+        """The name of the method."""
+        return self.case.method
 
     @property
     def n_sweeps(self) -> int:
         """Sweeps of each chain."""
-        return self.warmup + self.n_draws * self.thin
-
-    @property
-    def is_markov(self) -> bool:
-        """Are the draws of a chain, or independent?"""
-        return self.method.is_markov(self.case)
+        return int(self.warmup or 0) + self.n_draws * int(self.thin or 1)
 
     def settings(self) -> dict[str, Any]:
-        """For the settings of a posterior."""
-        mine = {"n_clusters": self.case.n_clusters, "n_draws": self.n_draws}
-        mine |= self.method.settings(self.case)
-        return mine | {"keep_latent": self.kept_rows.tolist(), "samples_alpha": self.alpha is None}
+        """The options as plain values, for the settings of a posterior."""
+        values = {each.name: getattr(self, each.name) for each in fields_of(self.method)}
+        for name in {"alpha_prior", "theta_prior"} & set(values):
+            values[name] = list(values[name])
+        values |= {"n_clusters": self.case.n_clusters, "n_draws": self.n_draws}
+        return values | {
+            "keep_latent": self.kept_rows.tolist(),
+            "samples_alpha": self.alpha is None,
+        }
 
     def call(self) -> dict[str, Any]:
-        """What tells this plan from another."""
-        return {"method": self.method.name, "alpha": self.alpha, "options": self.settings()}
+        """What tells this fit from another."""
+        return {"method": self.method, "alpha": self.alpha, "options": self.settings()}
 
-    def check_memory(self, n_users: int) -> None:
-        """Refuse draws that cannot all be kept, before any is made."""
-        available, n_chains = available_memory(), self.method.n_chains
-        each, others = self._bytes_of_draw(), 8 * n_users * self.case.n_clusters  # a chain's
-        needed = n_chains * (self.n_draws * each + others)
-        if available is None or needed <= available:
-            return
-        most, kept = max(0, available // n_chains - others) // each, len(self.kept_rows)
-        extra = f", with the latent rankings of {kept} users," if kept else ""
-        advice = f"at most n_draws={most} fit" if most else "give fewer chains, or keep_latent"
+
+OPTIONS = tuple(each for each in dataclasses.fields(Options) if "words" in each.metadata)
+
+
+def fields_of(method: str) -> list[Any]:
+    """The options of a method."""
+    return [each for each in OPTIONS if method in each.metadata["methods"]]
+
+
+def option_names(case: Case) -> list[str]:
+    """The options that there are in a case."""
+    fields = fields_of(case.method)
+    return [f.name for f in fields if f.metadata["only"] is None or f.metadata["only"](case)]
+
+
+def check_options(case: Case, given: dict[str, Any]) -> dict[str, Any]:
+    """The value of every option of a method, or an error that says which is wrong."""
+    if not case.is_for_method:
+        raise ValueError(f"method={case.method!r} is not for {case}: use 'mcmc', which is exact")
+    known = option_names(case)
+    strange = sorted(set(given) - set(known))
+    if strange:
+        raise TypeError(
+            f"method={case.method!r} on {case} has no option {strange[0]!r}; "
+            f"it has {', '.join(sorted(known))}"
+        )
+    values = {}
+    for each in fields_of(case.method):
+        value, check = given.get(each.name, each.default), each.metadata["check"]
+        is_default = value is None and each.default is None  # the data will say
+        values[each.name] = value if is_default or check is None else check(value, each.name)
+    if case.method in PAPER and "n_chains" not in given:
+        values["n_chains"] = 1
+    if case.method in WITH_DRAWS:
+        _check_distance(case, values)
+    return values
+
+
+def _check_distance(case: Case, values: dict[str, Any]) -> None:
+    """Refuse a distance that the method cannot use for such data."""
+    distance = values["distance"]
+    if case.method in PAPER:
+        price_of(distances.get(distance))  # draws item by item need one that adds up over items
+    if case.method == "pseudo" and case.has_clicks and distance != "footrule":
         raise ValueError(
-            f"n_chains={n_chains} of n_draws={self.n_draws}{extra} need {as_size(needed)} of "
-            f"memory, and {as_size(available)} are available: {advice}; a larger thin keeps fewer "
-            "draws of as long a chain"
+            "method='pseudo' on clicks works with the footrule only, got "
+            f"distance={distance!r}: use method='mcmc'"
+        )
+    if case.method == "matched" and distance != "footrule":
+        raise ValueError(
+            f"method='matched' works with the footrule only, got distance={distance!r}: "
+            "use method='mcmc'"
+        )
+    if case.method in CHAINS and values["move"] == "insert" and distance != "ulam":
+        raise ValueError(
+            f"move='insert' is for distance='ulam' only, got distance={distance!r}: use "
+            "'swap' or 'leap_and_shift'"
+        )
+    given = [name for name in ("move", "leap") if values.get(name) is not None]
+    if case.method == "mcmc" and case.has_clicks and distance == "kendall" and given:
+        raise ValueError(
+            f"{given[0]}={values[given[0]]!r} does not go with clicks and distance='kendall', "
+            f"which have moves of their own: leave {given[0]} out"
         )
 
-    def check_work(self, prefs: Preferences) -> None:
-        """Refuse chains of so many items that they would not end, before they begin: a sweep over
-        anything but clicks takes time items^2. Votes by Kendall's distance have a closed form."""
-        is_quick = prefs.kind == "clicks" or (prefs.is_vote and self.method.distance == "kendall")
-        n_items, n_sweeps = self.case.n_items, self.method.n_chains * self.n_sweeps
-        if not self.is_markov or is_quick or n_items**2 * n_sweeps <= MOST_WORK:
-            return
-        most = math.isqrt(MOST_WORK // n_sweeps)
-        raise ValueError(
-            f"{self.case} of {n_items:,} items would take too long: {n_sweeps:,} sweeps of the "
-            f"chains, each of which takes time items^2. At most {most:,} items work with so many "
-            "sweeps: keep the items that matter, or lower n_draws and warmup"
-        )
 
-    def _bytes_of_draw(self) -> int:
-        """A draw is there twice at the end, when the clusters are put in order; the ranks of a
-        cluster are there once more as floats, when they are judged."""
-        n_items = self.case.n_items
-        clusters = self.case.n_clusters * (4 * n_items + 16)
-        return 2 * (clusters + 24) + 4 * len(self.kept_rows) * n_items + 8 * n_items
+def resolve(
+    prefs: Preferences,
+    method: str,
+    n_draws: int | None,
+    n_clusters: int,
+    given: dict[str, Any],
+    alpha: float | None = None,
+) -> Options:
+    """The options of a fit with draws, checked, or an error that says which is wrong."""
+    case = Case.of(prefs, method, n_clusters)
+    values = check_options(case, given)
+    usual = default_draws(case, values)
+    kept = values["keep_latent"]
+    by_hand = n_draws is not None or {"warmup", "thin"} & set(given)
+    plan: dict[str, Any] = {
+        "case": case,
+        "n_draws": check_count(usual if n_draws is None else n_draws, "n_draws"),
+        "alpha": alpha,
+        "kept_rows": rows_of_users(prefs, prefs.users if kept is True else kept),
+        "goes_on": method in CHAINS and not by_hand,
+    }
+    options = Options(**plan, **with_defaults(case, plan["n_draws"], values))
+    _check_memory(options, prefs.n_users)
+    return options
 
 
-def describe_options(methods: Iterable[type[Options]]) -> str:
-    """A line for each option of some methods, for help texts; those of all methods come first."""
-    shared = dataclasses.fields(Method)
-    titled = [("every method with draws", shared)]
-    for method in methods:
-        mine = [f for f in dataclasses.fields(method) if f.metadata not in _metadata(shared)]
-        titled.append((f'method="{method.name}"', tuple(mine)))
+def default_draws(case: Case, values: dict[str, Any]) -> int:
+    """Draws kept from each chain.
+
+    They are nearly independent where proposals are as many as the law finds best; of a huge
+    catalogue only as many as have room. Independent weighted ones are cheap.
+    """
+    factor = 1 if values.get("temperatures") is None else TEMPERED_DRAWS
+    if case.method in CHAINS and case.sums_out(values["distance"]) and not case.is_full:
+        of_one = 4 * case.n_items * case.n_clusters * values["n_chains"]
+        return factor * min(100, max(LEAST_DRAWS, ROOM // of_one))
+    return 4000 if case.method == "balanced" and not case.is_markov else 200 * factor
+
+
+def with_defaults(case: Case, n_draws: int, values: dict[str, Any]) -> dict[str, Any]:
+    """The same options with a value for each whose default depends on the data."""
+    distance, is_chain = values["distance"], case.method in CHAINS
+    is_summed = is_chain and case.sums_out(distance)
+    is_matched = is_summed and not case.is_full  # as many proposals as the law finds best
+    usual: dict[str, Any] = {}
+
+    if is_chain:
+        usual["thin"] = 1 if is_summed else 5
+    elif case.is_full or (case.method == "pseudo" and case.has_clicks):
+        usual["thin"] = 1  # draws by Algorithm 5 move fast
+    else:
+        usual["thin"] = 5 if case.has_clusters else 10
+
+    n_sweeps = n_draws * (values["thin"] or usual["thin"])
+    if not case.is_markov:
+        usual["warmup"] = 0
+    elif case.method == "pseudo" and case.has_clicks:
+        usual["warmup"] = max(10, n_sweeps // 10)  # Algorithm 5 starts close
+    elif is_matched:
+        usual["warmup"] = max(20, n_sweeps // 4)  # the additive law is a good start
+    elif case.has_clusters:
+        usual["warmup"] = max(50, n_sweeps // 5)  # the start is a chain already
+    else:
+        usual["warmup"] = max(100, n_sweeps // 2)
+
+    if is_chain:
+        usual["move"], number = USUAL_MOVES.get(distance, ("swap", N_MOVES))
+        number = number if values["move"] in (None, usual["move"]) else N_MOVES
+        usual["n_moves"] = None if is_matched else number * case.n_items
+        usual["leap"] = max(1, case.n_items // 5)
+        usual["alpha_prior"] = default_prior(case.n_items)
+    if case.method == "mcmc":
+        usual["errors"] = "bernoulli" if case.is_contradictory else "none"
+    if case.method == "pseudo":  # few users of clicks, sharp costs: one order scrambles the top
+        usual["sigma"] = case.n_items / 5 if case.has_clicks and case.has_clusters else 0.0
+
+    resolved: dict[str, Any] = {
+        k: usual.get(k) if value is None else value for k, value in values.items()
+    }
+    if is_chain:
+        resolved["leap"] = min(resolved["leap"], case.n_items - 1)
+    if case.method == "pseudo" and not case.has_clicks:
+        resolved["order"] = None
+    return resolved
+
+
+def _check_memory(options: Options, n_users: int) -> None:
+    """Refuse draws that cannot all be kept, before any is made.
+
+    A draw is there twice at the end, when the clusters are put in order; the ranks of a cluster are
+    there once more as floats, when they are judged.
+    """
+    available, n_chains = available_memory(), options.n_chains
+    n_items, n_clusters, kept = (
+        options.case.n_items,
+        options.case.n_clusters,
+        len(options.kept_rows),
+    )
+    each = 2 * (n_clusters * (4 * n_items + 16) + 24) + 4 * kept * n_items + 8 * n_items
+    others = 8 * n_users * n_clusters  # a chain's
+    needed = n_chains * (options.n_draws * each + others)
+    if available is None or needed <= available:
+        return
+    most = max(0, available // n_chains - others) // each
+    extra = f", with the latent rankings of {kept} users," if kept else ""
+    advice = f"at most n_draws={most} fit" if most else "give fewer chains, or keep_latent"
+    raise ValueError(
+        f"n_chains={n_chains} of n_draws={options.n_draws}{extra} need {as_size(needed)} of "
+        f"memory, and {as_size(available)} are available: {advice}; a larger thin keeps fewer "
+        "draws of as long a chain"
+    )
+
+
+def check_work(options: Options, is_vote: bool) -> None:
+    """Refuse chains of so many items that they would not end, before they begin: a sweep over
+    anything but clicks takes time items^2. Votes by Kendall's distance have a closed form."""
+    case, n_sweeps = options.case, options.n_chains * options.n_sweeps
+    is_quick = case.has_clicks or (is_vote and options.distance == "kendall")
+    if not case.is_markov or is_quick or case.n_items**2 * n_sweeps <= MOST_WORK:
+        return
+    most = math.isqrt(MOST_WORK // n_sweeps)
+    raise ValueError(
+        f"{case} of {case.n_items:,} items would take too long: {n_sweeps:,} sweeps of the "
+        f"chains, each of which takes time items^2. At most {most:,} items work with so many "
+        "sweeps: keep the items that matter, or lower n_draws and warmup"
+    )
+
+
+def describe_options() -> str:
+    """A line for each option, for help texts, under the methods that have it."""
     lines = []
-    for title, fields in titled:
-        lines += [f"Options of {title}", *(f"  {f.name}: {f.metadata['words']}" for f in fields)]
+    for methods, fields in itertools.groupby(OPTIONS, lambda each: each.metadata["methods"]):
+        named = "method=" + " or ".join(f'"{name}"' for name in methods)
+        lines.append(f"Options of {'every method with draws' if methods == WITH_DRAWS else named}")
+        lines += [f"  {each.name}: {each.metadata['words']}" for each in fields]
     return "\n".join(lines)
-
-
-def _metadata(fields: Iterable[Any]) -> list[Any]:
-    return [each.metadata for each in fields]

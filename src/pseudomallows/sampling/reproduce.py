@@ -5,7 +5,7 @@ from typing import Any
 from ..personal.next_clicks import usual_calibration
 from ..posteriors.personal_fit import Fit, PersonalFit, own_law_for
 from ..posteriors.posterior import Posterior
-from .methods import METHODS, Case
+from .options import WITH_DRAWS, Case, check_options, option_names, with_defaults
 
 
 def call_of(posterior: Fit) -> str:
@@ -27,7 +27,7 @@ def call_of(posterior: Fit) -> str:
         return f"posterior.update({_arguments('more', asked)})"
     given = options | {"rng": settings.get("seed")}
     if "scores" in given:
-        return f"pm.sampling.fit_scores({_arguments('prefs', given)})"
+        return f"pm.personal.fit_scores({_arguments('prefs', given)})"
     given = {"method": settings.get("method")} | given
     prefs = settings.get("reading", "prefs")  # how the file was read, if that is not usual
     return f"pm.fit({_arguments(prefs, given)})"
@@ -54,13 +54,13 @@ def _options(posterior: Posterior) -> dict[str, Any]:
     if "thinning" not in settings:  # else there are as many as are good
         given["n_draws"] = n_draws
     given["n_clusters"] = "auto" if "curve" in settings else n_clusters
-    if method not in METHODS:  # of another version: its defaults are not known here
+    if method not in WITH_DRAWS:  # of another version: its defaults are not known here
         return given
     is_contradictory = posterior.data is not None and posterior.data.is_contradictory
     facts = (posterior.kind, posterior.is_full, posterior.n_items, n_clusters)
-    case = Case(*facts, is_contradictory)
-    usual = METHODS[method]().resolved(case, n_draws).settings(case)
-    for option in METHODS[method].option_names(case):
+    case = Case(method, *facts, is_contradictory)
+    usual = with_defaults(case, n_draws, check_options(case, {}))
+    for option in option_names(case):
         if option in stored and stored[option] != _plain(usual[option]):
             given[option] = stored[option]
     if "keep_latent" in given:

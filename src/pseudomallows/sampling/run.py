@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,25 +18,13 @@ from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .chain import Chain, Moves, State, fresh_steps, new_state
 from .checkpoint import Checkpoint
+from .options import TEMPERED_DRAWS, Options
 from .start import Comparison, best_place, n_steps, start_clusters, start_one, unbounded
 from .temper import Ladder, TemperedChain, log_evidence, make_ladder
 
 KEEP_EVERY = 5  # draws for one whose exact memberships are kept, which take as long as several
 N_CHECKS = 3  # draws of each chain on which the additive law is compared with the exact one
-TEMPERED_DRAWS = 5  # times as many: chains cross between modes every few sweeps
 ROOM = 2**26  # bytes, 64 MB, of a chain that may run beside others: some of them fit anywhere
-
-
-class Lengths:
-    """How long the chains of a run are."""
-
-    def __init__(self, n_chains: int, n_draws: int, warmup: int, thin: int):
-        self.n_chains, self.n_draws, self.warmup, self.thin = n_chains, n_draws, warmup, thin
-
-    @property
-    def n_sweeps(self) -> int:
-        """Sweeps of each chain."""
-        return self.warmup + self.n_draws * self.thin
 
 
 class Run:
@@ -47,37 +35,42 @@ class Run:
         law: Law,
         prefs: Preferences,  # whose informative rows are those of the law
         owners: Counts,  # the row of the data behind each row of `prefs`
-        n_clusters: int,
-        alpha: float | None,
-        moves: Moves,
-        lengths: Lengths,
+        options: Options,
         rng: np.random.Generator,
         progress: Progress,
-        *,
-        kept_rows: Counts,
-        starts: Callable[[int], str],
-        last_states: Sequence[tuple[Any, Any, Any]] = (),  # of chains that go on
-        is_checked: bool = False,  # compare the additive law with the exact one on some draws
-        temperatures: int | None = None,
     ):
-        self.law, self.prefs, self.moves, self.lengths = law, prefs, moves, lengths
-        self.n_clusters, self.alpha, self._starts = n_clusters, alpha, starts
-        self._last_states, self._is_checked = last_states, is_checked
+        self.law, self.prefs, self.options = law, prefs, options
+        self.n_clusters, self.alpha = options.case.n_clusters, options.alpha
+        self.moves = Moves(
+            options.move,
+            int(options.leap or 1),
+            options.n_moves,
+            options.alpha_prior if options.alpha is None else None,
+            options.share_prior,
+            is_corrected=options.method == "mcmc",
+        )
+        self.n_chains, self.n_draws = options.n_chains, options.n_draws
+        self._warmup, self._thin = int(options.warmup or 0), int(options.thin or 1)
+        if options.temperatures is not None and law.has_latent:
+            raise ValueError(
+                "temperatures: chains that keep latent rankings have no replicas: leave it out"
+            )
+        # are some draws of the additive law compared with the exact one?
+        self._is_checked = options.method == "matched" and not law.is_exact
         # of several rows for one row of the data, the last; they have the same memberships
         self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
-        self.kept_users = self.last_rows[kept_rows]
+        self.kept_users = self.last_rows[options.kept_rows]
         self.rng, self._progress = rng, progress
         self._make_arrays()
-        self._warmup, self._thin = lengths.warmup, lengths.thin
-        *self._rngs, self._shared = rng.spawn(lengths.n_chains + 1)
+        *self._rngs, self._shared = rng.spawn(self.n_chains + 1)
         self._start: State | None = None
         self.comparison: Comparison | None = None
         self._reference: NDArray[np.float32] | None = None
         self.ladder: Ladder | None = None
-        if temperatures is not None:
-            self._temper(temperatures)
+        if options.temperatures is not None:
+            self._temper(options.temperatures)
         self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
-        self._chains: list[Chain | None] = [None] * lengths.n_chains
+        self._chains: list[Chain | None] = [None] * self.n_chains
         self._latest: dict[str, Any] | None = None  # after the last sweep, for a checkpoint
         self._lock = threading.Lock()  # of what chains side by side have in common
         self._has_others, self._is_well = False, True  # are there any, and shall they go on?
@@ -86,7 +79,7 @@ class Run:
     def _make_arrays(self) -> None:
         """Room for all that the chains leave."""
         law, alpha, n_clusters = self.law, self.alpha, self.n_clusters
-        shape = (self.lengths.n_chains, self.lengths.n_draws)
+        shape = (self.n_chains, self.n_draws)
         n_values = len(law.errors.first_values()) if hasattr(law, "errors") else 0
         self.arrays: dict[str, NDArray[Any]] = {
             "consensus": np.empty((*shape, n_clusters, law.n_items), dtype=np.int32),
@@ -111,7 +104,7 @@ class Run:
         """Can the chains have replicas, and have none yet?"""
         is_simple = self.n_clusters == 1 and not self.law.has_latent and self.law.n_moves is None
         is_votes = hasattr(self.law, "has_free_gaps") and self.law.has_free_gaps
-        return is_simple and not is_votes and self.ladder is None and not self._last_states
+        return is_simple and not is_votes and self.ladder is None and not self.options.last_draws
 
     # Running
 
@@ -127,7 +120,7 @@ class Run:
         saved = None if file is None else self._load(file)
         first, chain, sweep = saved or (0, None, 0)
         try:
-            for number in range(first, self.lengths.n_chains):
+            for number in range(first, self.n_chains):
                 begun = chain if number == first and chain is not None else self._begin(number)
                 self._run_chain(number, begun, sweep if number == first else 0, file)
         except BaseException:
@@ -138,18 +131,18 @@ class Run:
     def go_on(self, factor: int) -> None:
         """All draws anew, so many times further apart; the chains go on from where they are, so
         that what was drawn before is a warmup."""
-        self._n_before += self.lengths.n_chains * self._n_sweeps
+        self._n_before += self.n_chains * self._n_sweeps
         self.thinning, self._thin, self._warmup = self.thinning * factor, self._thin * factor, 0
         self._again(lambda number: self._chain_of(number))
 
     def temper(self) -> None:
         """All draws anew, by chains with replicas on flatter posteriors."""
-        self._n_before += self.lengths.n_chains * self._n_sweeps
+        self._n_before += self.n_chains * self._n_sweeps
         self._temper(None)
-        self.lengths.n_draws *= TEMPERED_DRAWS
+        self.n_draws *= TEMPERED_DRAWS
         self._make_arrays()
-        self._warmup = self.lengths.warmup
-        states = [self._chain_of(number).state for number in range(self.lengths.n_chains)]
+        self._warmup = int(self.options.warmup or 0)
+        states = [self._chain_of(number).state for number in range(self.n_chains)]
         self._again(lambda number: self._new_chain(states[number], self._rngs[number].spawn(1)[0]))
 
     def _temper(self, number: int | None) -> None:
@@ -160,7 +153,7 @@ class Run:
         if self._is_together:
             self._run_together(begin)
             return
-        for number in range(self.lengths.n_chains):
+        for number in range(self.n_chains):
             self._run_chain(number, begin(number), 0, None)
 
     def _chain_of(self, number: int) -> Chain:
@@ -170,7 +163,7 @@ class Run:
 
     @property
     def _n_sweeps(self) -> int:
-        return self._warmup + self.lengths.n_draws * self._thin
+        return self._warmup + self.n_draws * self._thin
 
     @property
     def _is_together(self) -> bool:
@@ -179,7 +172,7 @@ class Run:
         if not isinstance(executor, Threads) or executor.n_threads == 1:
             return False
         of_rows = self.law.n_rows * (24 * self.n_clusters + 8 * self._latent_size)
-        return self.lengths.n_chains > 1 and of_rows <= ROOM
+        return self.n_chains > 1 and of_rows <= ROOM
 
     @property
     def _latent_size(self) -> int:
@@ -201,14 +194,14 @@ class Run:
             self._run_chain(number, begin(number), 0, None)
 
         self._has_others = True
-        run_together(run_one, self.lengths.n_chains, executor.n_threads, watch)
+        run_together(run_one, self.n_chains, executor.n_threads, watch)
         self._has_others = False
 
     @property
     def _total(self) -> int:
         """Steps of the whole fit."""
-        sweeps = self.lengths.n_chains * self._n_sweeps
-        return sweeps + self._n_before + n_steps(0 if self._last_states else self.n_clusters)
+        sweeps = self.n_chains * self._n_sweeps
+        return sweeps + self._n_before + n_steps(0 if self.options.last_draws else self.n_clusters)
 
     def _report(self) -> None:
         """One step is done."""
@@ -224,7 +217,7 @@ class Run:
     def _prepare(self) -> None:
         """What all chains share: the best start of clusters, and where the laws agree."""
         law = self.law
-        if self._last_states:
+        if self.options.last_draws:
             first = self._go_on_from(0)
         elif self.n_clusters > 1:
             first, self.comparison = start_clusters(
@@ -247,7 +240,7 @@ class Run:
         return law.given(state.latent) if law.has_latent else law
 
     def _go_on_from(self, number: int) -> State:
-        consensus, alpha, weights = self._last_states[number]
+        consensus, alpha, weights = self.options.last_draws[number]
         clusters = Clusters(consensus, alpha)
         labels = None if self.n_clusters == 1 else self.law.nearest(clusters, weights)
         return new_state(self.law, clusters, weights, labels, self.moves)
@@ -255,13 +248,16 @@ class Run:
     def _begin(self, number: int) -> Chain:
         """The chain of this number at its start."""
         rng = self._rngs[number]
-        if self._last_states:
+        if self.options.last_draws:
             state = self._go_on_from(number)
         elif self.n_clusters > 1:
             assert self._start is not None
             state = fresh_steps(self._start, self.law, self.moves)
         else:
-            state = start_one(self.law, self.alpha, self.moves, self._starts(number), rng)
+            where = self.options.start
+            if where == "dispersed":
+                where = "elsewhere" if number % 2 else "map"
+            state = start_one(self.law, self.alpha, self.moves, where, rng)
         return self._new_chain(state, rng)
 
     def _new_chain(self, state: State, rng: np.random.Generator) -> Chain:
@@ -314,7 +310,7 @@ class Run:
             arrays["errors"][place] = state.errors
         if len(self.kept_users):
             arrays["latent"][place] = self._latent_of(chain)
-        check, left = divmod(draw + 1, max(1, self.lengths.n_draws // N_CHECKS))
+        check, left = divmod(draw + 1, max(1, self.n_draws // N_CHECKS))
         if self._is_checked and left == 0 and check <= N_CHECKS:
             where = (state.clusters, state.weights)
             exact, additive = (chain.given.memberships(*where, each)[1] for each in (True, False))
@@ -365,7 +361,7 @@ class Run:
 
     def _all_memberships(self) -> NDArray[np.float32]:
         """``[chain, row, cluster]``; those of uninformative rows are the weights."""
-        shape = (self.lengths.n_chains, self.prefs.n_users, self.n_clusters)
+        shape = (self.n_chains, self.prefs.n_users, self.n_clusters)
         memberships = np.ones(shape, dtype=np.float32)
         if self.n_clusters > 1:
             sums = self.arrays["memberships"]
@@ -438,7 +434,7 @@ class Run:
 
     @property
     def _n_kept(self) -> int:
-        return self.lengths.n_draws * self._thin
+        return self.n_draws * self._thin
 
     # Checkpoints: a saved state, and the arrays that are filled so far
 
@@ -460,15 +456,15 @@ class Run:
         if saved is None:
             return None
         with file.refuse_damage():
-            number = saved.count("chain", 0, self.lengths.n_chains - 1)
-            sweep = saved.count("sweep", 1, self.lengths.n_sweeps)
+            number = saved.count("chain", 0, self.n_chains - 1)
+            sweep = saved.count("sweep", 1, self._n_sweeps)
             self._fill(saved.part("filled"), number, sweep)
             chain = self._begin(number)  # for its seed; then all that moves is taken from the file
             chain.state = self._saved_state(saved.part("state"), chain.state)
             chain.rng, chain.n_sweeps = saved.generator("rng"), sweep
             chain.go_to(chain.state)
             saved.check_all_used()
-        self._n_done += number * self.lengths.n_sweeps + sweep
+        self._n_done += number * self._n_sweeps + sweep
         return number, chain, sweep
 
     def _fill(self, saved: Saved, number: int, sweep: int) -> None:
@@ -481,7 +477,7 @@ class Run:
         saved.check_rankings("consensus", self.arrays["consensus"][drawn])
         saved.check_range("alpha", self.arrays["alpha"][drawn], 0, MAX_ALPHA)
         saved.check_shares("shares", self.arrays["shares"][drawn])
-        saved.check_range("memberships", self.arrays["memberships"], 0, self.lengths.n_draws + 1)
+        saved.check_range("memberships", self.arrays["memberships"], 0, self.n_draws + 1)
         if np.isinf(self.arrays["log_posterior"][drawn]).any():
             saved.refuse("log_posterior", "must be finite")
         if not np.isfinite(self.arrays["evidence"]).all():

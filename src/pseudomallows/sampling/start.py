@@ -22,7 +22,7 @@ from ..engines.memory import DENSE_ITEMS
 from ..kernels.streams import CENTRE, start_stream
 from ..laws.law import Clusters, ClusterTally, Curve, Floats, Labels, Law
 from ..rankings import rank_randomly
-from .chain import Chain, Moves, State, curves_at, new_state
+from .chain import Chain, Moves, State, curves_at, fresh_steps, new_state
 from .priors import AlphaPrior, default_prior
 
 FIRST_ALPHA = 5.0
@@ -44,6 +44,7 @@ ROUND_MOVES = 10  # for each item in a sweep on the way
 MOST_SPLITS, N_FAILURES, LEAST_SPLIT = 40, 4, 10  # splits, failures in a row, users of a cluster
 SPLIT_SWEEPS = 5  # after a split
 SETTLE_SWEEPS = 30  # of the best, with all rows
+N_SETTLING, N_DIVISIONS = 20, 10  # sweeps; memberships averaged: a third of the spread of one
 SAME = 0.95  # of the users in the same clusters: the same mode
 _filters = threading.Lock()  # what is done about warnings is the same for all threads
 
@@ -224,6 +225,27 @@ def start_clusters(
         ]
         finalists = distinct_runs(settled)
     return finalists[0].chain.state, compare_runs(finalists, n_runs)
+
+
+def divide(
+    law: Law, n_clusters: int, alpha: float | None, weight_prior: float, rng: np.random.Generator
+) -> tuple[State, Floats, Any]:
+    """The users divided by a short exact run: a state with labels, the mean memberships, and
+    whether nothing bounds the alpha of a cluster."""
+    prior = default_prior(law.n_items) if alpha is None else None
+    moves = Moves(prior=prior, weight_prior=weight_prior, is_corrected=False)
+    moves = replace_moves(moves, law)
+    state, _ = start_clusters(law, n_clusters, alpha, moves, rng)
+    chain, alphas = Chain(law, fresh_steps(state, law, moves), moves, rng), []
+    memberships = np.zeros((law.n_rows, n_clusters))
+    for sweep in range(N_SETTLING + N_DIVISIONS):
+        chain.sweep(adapt=sweep < N_SETTLING)
+        if sweep >= N_SETTLING:
+            alphas.append(chain.state.alpha)
+            memberships += chain.memberships()[0] / N_DIVISIONS
+    is_free = unbounded(chain) if alpha is None else [False] * n_clusters
+    state = chain.state._replace(alpha=np.mean(alphas, axis=0))
+    return state, memberships, np.array(is_free)
 
 
 def start_by_popular_items(

@@ -12,17 +12,15 @@ import numpy as np
 from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, no_progress, shown
 from ..laws.registry import find_law
+from ..personal.fit_personal import fit_personal
 from ..posteriors.diagnose import ModelWarning
 from ..posteriors.personal_fit import Fit, PersonalFit, as_posterior, check_fit
-from ..posteriors.posterior import Posterior
+from ..posteriors.posterior import Posterior, made_by
 from ..preferences import Clicks
 from ..preferences.more_clicks import join_clicks
 from ..rankings import as_rng
-from .call import Call
-from .fit import fit, made_by
-from .fit_personal import fit_personal
-from .methods import METHODS
-from .options import LastDraw, Plan
+from .fit import begin, fit, plan_draws, until_good
+from .options import CHAINS, LastDraw
 from .reproduce import fit_options
 from .reweigh import reweigh
 
@@ -117,13 +115,16 @@ def fit_again(
     weighed = reweigh(posterior, prefs, executor) if n_draws is None else None
     if weighed is not None:
         return replace(weighed, settings=weighed.settings | made_by(rng, started) | updates)
-    call = Call(prefs, METHODS[posterior.method], alpha, as_rng(rng), executor, report)
+    how = as_rng(rng), executor, report
     usual_draws, _ = given.pop("n_draws", None), given.pop("n_clusters")
-    usual, _ = call.plan(usual_draws, posterior.n_clusters, given)
-    plan = _going_on(usual, posterior)
-    run = call.begin(plan)
+    where = (posterior.method, alpha, usual_draws, posterior.n_clusters, given)
+    usual, _ = plan_draws(prefs, *where, *how)
+    chains = zip(posterior.consensus, posterior.alpha, posterior.shares, strict=True)
+    last_draws = [LastDraw(*(draws[-1] for draws in chain)) for chain in chains]
+    warmup = min(WARMUP, int(usual.warmup or 0))
+    plan = replace(usual, warmup=warmup, last_draws=last_draws)
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
-    newer = call.until_good(run, plan, None, kept)
+    newer = until_good(begin(prefs, plan, *how), prefs, plan, kept)
     new = newer.settings | {"options": usual.settings()} | made_by(rng, started) | updates
     if "thinning" not in settings:  # the number of draws was given for the fit, and stays so
         new.pop("thinning", None)
@@ -143,9 +144,9 @@ def _learn_again(
     _refuse_data(given)
     started, alpha = time.perf_counter(), given.pop("alpha", None)
     distance = given.pop("distance", posterior.distance)
-    wanted = {"n_draws": None, "n_clusters": 1, "distance": distance}
     generator = as_rng(rng)
-    fitted = fit_personal(prefs, alpha, wanted, given, generator, executor, progress, old=posterior)
+    where = (distance, given, generator, executor, progress)
+    fitted = fit_personal(prefs, alpha, *where, old=posterior)
     if posterior.population is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # its verdict tells, as after a fit
@@ -159,19 +160,11 @@ def _learn_again(
 
 def can_go_on(posterior: Fit, prefs: Clicks) -> bool:
     """Can the chains of a posterior go on with these clicks?"""
-    if not isinstance(posterior, Posterior) or posterior.method not in METHODS:
+    if not isinstance(posterior, Posterior) or posterior.method not in CHAINS:
         return False
     distance = posterior.settings.get("distance", "footrule")
-    has_law = METHODS[posterior.method].samples_alpha and find_law(prefs, distance) is not None
+    has_law = find_law(prefs, distance) is not None
     return has_law and prefs.items.tolist() == posterior.items.tolist()
-
-
-def _going_on(usual: Plan, posterior: Posterior) -> Plan:
-    """The plan of a fit, for chains that go on: the warmup is short."""
-    method = replace(usual.method, warmup=min(WARMUP, usual.warmup))
-    chains = zip(posterior.consensus, posterior.alpha, posterior.shares, strict=True)
-    last_draws = [LastDraw(*(draws[-1] for draws in chain)) for chain in chains]
-    return replace(usual, method=method, last_draws=last_draws)
 
 
 def _kept_clicks(posterior: Fit) -> Clicks:

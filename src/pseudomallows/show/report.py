@@ -20,7 +20,7 @@ from ..markup import reliability
 from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..rankings import check_count, orderings_of
-from ..sampling.methods import ALL_METHODS
+from ..sampling.options import METHODS
 from ..sampling.reproduce import call_of
 from .examples import Figures, make_examples, mean_probabilities
 from .pictures import heat, pair_cells
@@ -124,7 +124,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
         "is_full": bool(settings.get("is_full", False)),
         "n_users": int(settings.get("n_users", len(posterior.users))),
         "method": method,
-        "method_words": ALL_METHODS[method].words if method in ALL_METHODS else method,
+        "method_words": METHODS.get(method, method),
         "data_facts": _data_facts(posterior),
         "verdict": evaluation.verdict if evaluation and is_measured else posterior.verdict(),
         "evaluation": evaluation,

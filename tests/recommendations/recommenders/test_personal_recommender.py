@@ -242,7 +242,7 @@ def own_population(n_users, n_items, rng):
 def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
     scores, rankings, clicked, alphas = own_population(1500, 30, np.random.default_rng(1))
     prefs = pm.Preferences.from_clicks(clicked)
-    personal = pm.sampling.fit_scores(prefs, scores, rng=1)
+    personal = pm.personal.fit_scores(prefs, scores, rng=1)
     found, n_clicks = pm.recommend(personal, 3), prefs.n_clicks[:, None]
     is_next = (rankings > n_clicks) & (rankings <= n_clicks + 3)
     hits = np.take_along_axis(is_next, found.items, axis=1).astype(float)
@@ -265,7 +265,7 @@ def test_a_correction_by_later_clicks_helps_and_does_not_hurt():
     held_out = pm.Preferences.from_clicks(later).take(first)
     errors = []
     for options in ({}, {"held_out": held_out}):
-        posterior = pm.sampling.fit_scores(prefs, scores, rng=1, **options)
+        posterior = pm.personal.fit_scores(prefs, scores, rng=1, **options)
         found = pm.recommend(posterior, 3, users=list(range(5000, 10_000)))
         hits = np.take_along_axis(later[5000:], found.items, axis=1).astype(float)
         errors.append(calibrate(found.probabilities.ravel(), hits.ravel()).error)
@@ -333,7 +333,7 @@ def test_scores_may_be_learnt_by_a_function_or_a_model():
             self.user_factors, self.item_factors = left[:, :4] * sizes[:4], right[:4].T
 
     for scores in (Factors(), lambda clicks: clicks.toarray() @ WIDE):
-        posterior = pm.sampling.fit_scores(data.preferences, scores, rng=1)
+        posterior = pm.personal.fit_scores(data.preferences, scores, rng=1)
         assert posterior.correction is not None
         assert pm.recommend(posterior, 3).probabilities.min() > 0
         with pytest.raises(ValueError, match="new users need scores"):
@@ -421,7 +421,7 @@ def test_bad_input_is_refused(options, message):
 )
 def test_bad_scores_are_refused(scores, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        pm.sampling.fit_scores(few(), scores, rng=1)
+        pm.personal.fit_scores(few(), scores, rng=1)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, check_local
 from ..posteriors.personal_fit import PersonalFit, clicks_matrix, own_law_for
+from ..posteriors.posterior import made_by
 from ..preferences import Clicks, check_clicks
 from ..rankings import as_rng, check_alpha
-from .fit import made_by
 from .fit_personal import fit_personal
+from .next_clicks import check_calibrate
 
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
 Floats = NDArray[np.float64]
@@ -68,12 +69,11 @@ def fit_scores(
     started, clicks = time.perf_counter(), check_clicks(prefs)
     check_local(executor, "fit_scores")
     own_distance = own_law_for(clicks.n_items) if distance is None else distance
-    wanted = {"n_draws": None, "n_clusters": 1, "distance": own_distance}
     fitted = fit_personal(
         clicks,
         None if alpha is None else check_alpha(alpha),
-        wanted,
-        {"held_out": held_out, "calibrate": calibrate},
+        own_distance,
+        {"held_out": held_out, "calibrate": check_calibrate(calibrate, "calibrate")},
         as_rng(rng),
         executor,
         lambda done, of: None,
