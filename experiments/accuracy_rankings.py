@@ -26,7 +26,7 @@ from numba import njit
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.kernels.moves import accepts, choices
+from pseudomallows.kernels.moves import accepts
 from pseudomallows.kernels.streams import below, start_stream
 from pseudomallows.laws.law import Law
 from pseudomallows.laws.registry import make_law
@@ -62,6 +62,12 @@ def cost_change(ranks, item, there, here):
         rank = ranks[item, user]
         total += abs(rank - there) - abs(rank - here)
     return total
+
+
+@njit(cache=True, nogil=True)
+def choices(rank, leap, n_items):
+    """How many ranks an item at `rank` (from 0) can leap to."""
+    return min(rank + leap, n_items - 1) - max(rank - leap, 0)
 
 
 @njit(cache=True, nogil=True)
