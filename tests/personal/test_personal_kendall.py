@@ -80,7 +80,7 @@ def test_a_saved_fit_answers_as_before_and_says_how_it_was_made(tmp_path):
 def test_a_file_with_a_distance_that_has_no_such_law_is_refused(tmp_path):
     settings = fitted().settings | {"distance": "ulam"}
     replace(fitted(), settings=settings).save(tmp_path / "x.pm")
-    with pytest.raises(ValueError, match="distance is 'ulam'"):
+    with pytest.raises(ValueError, match="distance='ulam', and this version knows"):
         pm.load(tmp_path / "x.pm")
 
 
