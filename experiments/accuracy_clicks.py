@@ -41,7 +41,7 @@ SETTINGS = paper.Settings(
     full=SIZE
     | {"n_datasets": 20, "draws": [1, 5, 20, 50, 200], "steps": [100, 800, 6400, 51_200, 204_800]},
     smallest={
-        "n_users": 100,
+        "n_users": 400,
         "n_items": 12,
         "mean_clicks": 3,
         "alphas": [6.0],

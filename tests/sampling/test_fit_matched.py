@@ -211,7 +211,12 @@ def test_partial_rankings_are_near_the_exact_law(n_clusters):
     options = {"n_clusters": n_clusters, "n_draws": 150, "rng": 1}
     near, exact = (quietly(made.preferences, each, **options) for each in ("matched", "mcmc"))
     assert near.settings["matched"]["effective_share"] > 0.5
-    assert np.abs(near.mean_ranks() - exact.mean_ranks()).max() < 0.3
+    # two clusters of about one size may come in either order
+    one, other = (
+        np.array(sorted(fit.mean_ranks(k).tolist() for k in range(n_clusters)))
+        for fit in (near, exact)
+    )
+    assert np.abs(one - other).max() < 0.3
     assert near.alpha.mean() == pytest.approx(exact.alpha.mean(), rel=0.05)
     with pytest.raises(ValueError, match="the footrule only, got distance='hamming'"):
         pm.fit(made.preferences, "matched", distance="hamming", rng=1)
