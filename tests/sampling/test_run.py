@@ -261,7 +261,7 @@ def test_the_best_of_each_cluster_is_its_own(name):
 def slow_chain(**options):
     """Rankings of which a chain of few proposals knows little after its first draws."""
     prefs = pm.simulate_rankings(40, 12, alpha=1.5, rng=1).preferences
-    return pm.fit(prefs, "mcmc", n_moves=1, rng=2, **options)
+    return pm.fit(prefs, "mcmc", n_moves=3, rng=2, **options)
 
 
 def test_chains_go_on_until_their_draws_are_good():
@@ -273,7 +273,7 @@ def test_chains_go_on_until_their_draws_are_good():
     assert long.diagnostics().worst_rhat <= 1.05
     assert long.diagnostics().rank_effective_size.min() >= 50
     assert "thinning" not in short.settings
-    assert call_of(long).endswith("n_clusters=1, n_moves=1, rng=2)")
+    assert call_of(long).endswith("n_clusters=1, n_moves=3, rng=2)")
 
 
 @pytest.mark.parametrize(
