@@ -23,7 +23,7 @@ from ..sampling.fit import fit
 from .arguments import THREADS, command
 from .shared import say
 
-SHORT: dict[str, Any] = {"n_draws": 4, "rng": 1}
+SHORT: dict[str, Any] = {"n_draws": 4, "rng": 1}  # few: it is enough that each kernel runs
 
 
 def _rankings() -> None:

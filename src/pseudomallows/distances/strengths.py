@@ -14,7 +14,9 @@ from ..rankings import orderings_of
 from .tallies import ranking_of
 
 PRIOR_VARIANCE = 4.0  # of a strength around 0: odds of 17 to 1 between two items are usual
-LEAST_VARIANCE = 1.0  # of a pair's wins, below which they are uninformative in a chi-square
+# Of a pair's wins, below which they are uninformative in a chi-square: from 1 on, each side has one
+# expected win or more, the least that Cochran (1954) allows.
+LEAST_VARIANCE = 1.0
 Floats = NDArray[np.floating[Any]]
 
 

@@ -36,7 +36,7 @@ Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
 Stream = NDArray[np.uint64]  # one number, which a kernel carries along
 MOST_SUBSET_ITEMS = 15  # whose best order by pairs is sought through all sets of them: 32,768
-MOST_LISTED_ITEMS = 7  # whose best order by a list is sought through all orders: 5,040
+MOST_LISTED_ITEMS = 7  # whose best order by a list is sought through all 5,040; of 8, 40,320
 MADE_OF_COUNTS = ("costs", "margins", "votes", "likeliest")  # what users who are added make stale
 
 

@@ -12,8 +12,8 @@ from ..kernels.distances import ulam_loops as kernels
 from .distance import Distance, symmetric_shares
 from .tallies import ListTally
 
-MOST_ITEMS = 60  # whose shapes are counted: 966,467
-MOST_ENUMERATED = 10  # items whose rankings, 3.6 million, are gone through once
+MOST_ITEMS = 60  # whose shapes are counted: 966,467; half have 5,604, twice as many 1.8 billion
+MOST_ENUMERATED = 10  # items whose rankings, 3.6 million, are gone through once; 11 have 40 million
 
 
 class Ulam(Distance):

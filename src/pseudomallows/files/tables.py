@@ -25,8 +25,8 @@ from .source import HEAD, Source, TooLargeError
 
 NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
 BLOCK = 1 << 20  # bytes of text that are looked at together, while they are in the cache
-MAX_CELL = 1_000_000  # bytes of a line: in a longer one, a quote may be open
-ROWS = 1 << 16  # of cells as Python text, before they are packed
+MAX_CELL = 1_000_000  # bytes of a line, nearly a block: in a longer one, a quote may be open
+ROWS = 1 << 16  # of cells as Python text, before they are packed: some 300 bytes each, 20 MB
 
 
 def long_kind(source: Source, kind: str | None, names: list[str]) -> str | None:

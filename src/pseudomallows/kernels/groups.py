@@ -15,7 +15,9 @@ from .compiled import compiled
 from .streams import STEP, below, mix, start_user, uniform
 
 UNIFORM, V, TOP_BOTTOM = range(3)  # orders in which the places are visited
-SCAN, TRIES = 24, 16  # scan the free ranks when so few are left, or after so many tries
+# Scan the free ranks when so few are left, or after so many tries: when this was chosen, 69 ns an
+# item of 190, where scans alone took 131 and two Fenwick trees 76; of 5,000, 111, 2,445 and 128.
+SCAN, TRIES = 24, 16
 FULL, LOW_32, SHIFT_32 = np.uint64(2**32), np.uint64(2**32 - 1), np.uint64(32)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .compiled import compiled
 
+# of splitmix64, as published: the step is 2^64 over the golden ratio; 11 bits less are a float's 53
 STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)

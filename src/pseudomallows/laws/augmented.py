@@ -45,10 +45,17 @@ from .law import (
     principal_components,
 )
 
-BYTES_OF_RANK = 24  # of an item of a user: what is known, the latent ranks, copies of both
-N_SWAPS = 2  # proposals for each open item of a user in a sweep
-N_LEAPS = 1  # the same of users who compare pairs
-N_TOGETHER = 4  # proposals for each item, of a consensus and the rankings of these users together
+# of an item of a user, six tables of 4 bytes: what is known and a copy, the latent ranks and three
+BYTES_OF_RANK = 24
+# Proposals for each open item of a user in a sweep: one item in twenty is in none of them; with 1
+# it would be one in four or five, with 4, one in 300, at twice the time (10 to 200 open items).
+N_SWAPS = 2
+# The same of users who compare pairs, whose leaps also move all items on the way; and proposals for
+# each item, of a consensus and the rankings of these users together, without which a consensus
+# hardly moves. By these two, draws are worth a sixth to a third of their number
+# (docs/measurements.md, "Comparisons").
+N_LEAPS = 1
+N_TOGETHER = 4
 TWO_SIDED = ("cayley", "hamming")  # an exchange of two ranks in both rankings changes nothing
 CODES = {"kendall": KENDALL, "cayley": CAYLEY, "ulam": ULAM}
 

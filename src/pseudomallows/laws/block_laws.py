@@ -53,7 +53,9 @@ from .law import (
 STEP = 0.1  # of log alpha between two tables: between six of them a user errs by 4e-6 at most
 POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of an alpha is read
 DIVISORS = [math.prod(point - other for other in POINTS if other != point) for point in POINTS]
-LOWEST = 0.003  # alpha below which all rankings are as good as equally likely
+# alpha below which all rankings are as good as equally likely: the standard deviation of alpha / n
+# times the footrule, alpha sqrt(2 n / 45), is 0.0006 sqrt(n)
+LOWEST = 0.003
 SHARPEST = 8.0  # alpha / n_items from which logs are linear in it: what is left is exp(-16)
 NEVER = 1e-300  # a probability below any that a float has
 

@@ -41,7 +41,9 @@ from .law import (
 )
 from .shards import ShardedClicks
 
-LEAST_ROUNDS, MOST_ROUNDS = 2, 6  # of swaps at all scales in a sweep, by Kendall's distance
+# Of swaps at all scales in a sweep, by Kendall's distance: by 2 with 200,000 items, and by 6 with
+# 50,000, ranks in successive draws are uncorrelated (docs/measurements.md).
+LEAST_ROUNDS, MOST_ROUNDS = 2, 6
 ROOMY = 300_000  # items times rounds, beyond which the rounds take most of a sweep
 
 

@@ -28,10 +28,12 @@ Ranking = NDArray[np.int32]
 Labels = NDArray[np.int32]
 Curve = Callable[[float], float]  # the log likelihood of users under one consensus, by alpha
 
-N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
-LEAST_ROWS = 256  # of a block: fewer are not worth a task
+N_BLOCKS = 8  # of rows: a core waits for an eighth of them at most, and little is lost on tasks
+LEAST_ROWS = 256  # of a block: 2 ms of exact likelihoods (docs/scale.md), where a task costs 0.03
 FAR = 15.0  # a cluster so far below the best, by the additive law, adds nothing: 1e-7 of a user
-UNITS, MOST_VALUE = 2**30, 2.0**27  # of sums of log probabilities; of one user, by size
+# Of sums of log probabilities; of one user, by size. A value has 57 bits, and its upper 33 times a
+# weight of 10^9, the most there may be, fit into 64 with a sign.
+UNITS, MOST_VALUE = 2**30, 2.0**27
 
 
 class Clusters(NamedTuple):

@@ -24,9 +24,15 @@ from ..kernels.streams import Streams
 from ..rankings import orderings_of
 from .click_laws import far_places, log_binomials
 
-N_NEAR = 512  # places whose probabilities are tabulated one by one by Kendall's distance
-GRID_RATIO = 1.9  # of an alpha to the next
-LEAST_ALPHA, MOST_ALPHA = 0.75, 64.0  # of the grid
+# Places whose probabilities are tabulated one by one by Kendall's distance. Those further down,
+# read between others, are then off by 3e-6 of themselves (20,000 items, a window of 10); with 256
+# it is 5e-6, with 1,024, 2e-6.
+N_NEAR = 512
+GRID_RATIO = 1.9  # of an alpha to the next: that of the footrule's eight, (64 / 0.75)^(1 / 7)
+# Of the grid. By the least, a user hardly prefers anything: by Kendall's distance the best item
+# comes next exp(0.75) = 2 times as often as the last. By the most, ranks are some n_items / 64 from
+# the user's consensus, fewer than 8 with the 500 items up to which the footrule is the default.
+LEAST_ALPHA, MOST_ALPHA = 0.75, 64.0
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

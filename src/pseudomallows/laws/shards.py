@@ -20,7 +20,9 @@ from ..preferences import Clicks, Preferences, SizeTable
 from ..preferences.checks import index_of
 from .law import Counts, check_informative
 
-BLOCKS_EACH = 2  # for each worker, of clicks that are sent to them
+# For each worker, of clicks that are sent to them: workers wait for half of one's share at most. By
+# 1 it would be all of it, by 4 a quarter, for twice as many messages.
+BLOCKS_EACH = 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ from .blocks import Clicks
 from .inputs.times import DAY, times_of_column
 
 TIMES = "name a column of the data time, timestamp, date or datetime, or give columns={'time': ...}"
-SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
+# 2**64 over the golden ratio: times this, modulo 2**64, neighbours are far apart (Knuth)
+SCATTER = np.uint64(0x9E3779B97F4A7C15)
 DATES = (1e8, 1e10)  # numbers that may be seconds since 1970: from 1973 to 2286
 
 

@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
 
 JOINERS = "\u200c\u200d"  # without a width of their own; emoji and some scripts need them
 LONE_LETTER = re.compile(r"\b[a-z](?=-)")  # of "T-light"
-LONGEST_NAME = 400  # characters of a name, even where it is given in full
+LONGEST_NAME = 400  # characters of a name, even in full: more than the 300 that the service takes
 
 
 def plain(text: object, most: int = LONGEST_NAME) -> str:

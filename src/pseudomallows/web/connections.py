@@ -15,8 +15,10 @@ from .types import MAX_HEAD, ErrorAnswer, encode
 
 MAX_CONNECTIONS = 1000  # a few MB in all, and within the open files that most systems grant
 MAX_OF_CLIENT = 100  # of them, so that ten clients are needed to shut others out
-ROOM = 50  # for connections beyond that, which may ask for vital addresses and get a 503 otherwise
-WAIT_SECONDS = 15.0  # for a request to come whole
+# for connections beyond that, which may ask for vital addresses and get a 503 otherwise: each stays
+# for 3 seconds at most, so that 16 a second are answered
+ROOM = 50
+WAIT_SECONDS = 15.0  # for the head of a request: the longest, 16 KB, then comes at 1 KB a second
 TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer: the system holds many of them
 LOOK_SECONDS = 1.0  # between two looks at a connection: little beside the seconds above
 

@@ -28,7 +28,7 @@ from .service import Limits, Service
 from .types import MAX_HEAD
 
 log = logging.getLogger("pseudomallows")
-MIN_TOKEN = 16  # characters: with a limited rate, nobody guesses so many
+MIN_TOKEN = 16  # characters: if hexadecimal, 64 bits, billions of years at 100 guesses a second
 SPARE_FILES = 200  # of the process, besides connections: the store, the model, pipes to jobs
 
 

@@ -13,7 +13,8 @@ from .errors import ServiceError
 
 MAX_LISTED = 1000  # items of an answer, rows of a list, users of a batch: some 100 KB
 MAX_CLICKS = 10_000  # of one user in a request: what an answer costs grows with them
-MAX_NAME = 300  # letters; a user and an item, of 4 bytes a letter, fit into an index of PostgreSQL
+# letters; a user and an item, of 4 bytes a letter, 2,400, fit into an index of PostgreSQL (2,704)
+MAX_NAME = 300
 MAX_HEAD = 16_384  # bytes of the head of a request; browsers send less than half of it
 MAX_ROWS = 100_000  # items that all users of a batch ask for: some 10 MB
 encode = Encoder().encode  # JSON; made once, as it is asked for with each answer

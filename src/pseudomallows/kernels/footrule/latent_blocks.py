@@ -9,7 +9,7 @@ from ..compiled import compiled
 from ..streams import start_user
 from .matching import ITEM, RANK, draw_matching, matching_factors, room_for_sums, sum_matchings
 
-AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams are kept meanwhile
+AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams take 8 KB meanwhile
 
 
 @compiled

@@ -15,8 +15,8 @@ from .recursions import recursion_at, room_to_go_back
 
 LOW_ODDS, HIGH_ODDS = -9.0, 5.0  # log odds between which long windows count them differently
 PLACES = (-3.0, -1.5)  # -log(place + 1/2) where the slope changes: near places 20 and 4
-LAST_WINDOW = 100  # from which on longer windows are alike
-N_FEATURES = 20  # of a correction
+LAST_WINDOW = 100  # from which on longer windows are alike: by logs, the usual 10 is halfway
+N_FEATURES = 20  # of a correction: those that `fill_features` fills
 
 
 class GridProbabilities(NamedTuple):

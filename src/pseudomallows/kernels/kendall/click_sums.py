@@ -18,9 +18,14 @@ from ..compiled import compiled
 from ..streams import below, start_user, uniform
 from .inversions import draw_jump, take_nth
 
-FLAT = 1e-200  # rate up to which q = exp(-rate) counts as 1
+# Rate up to which q = exp(-rate) counts as 1, as it does in floats below 1e-16. Quotients of expm1
+# are exact far below that, and lose their digits near 1e-308, the least float that has all of them.
+FLAT = 1e-200
 N_SWAPS = 64  # differences in clicks whose probabilities are tabulated: most pairs are closer
-HEAD = 8192  # first places, where few items have as many clicks as another
+# First places, where few items have as many clicks as another. If popularity is Zipf's, place^2 *
+# 14.4 / clicks items have as many as the one at a place: of 20 million clicks on a million items 48
+# here, 12 at half and 193 at twice the place.
+HEAD = 8192
 SURE = 40.0  # log odds that leave nothing to probability: exp(-40) < 2^-53, the step of a draw
 
 

@@ -22,7 +22,10 @@ from ..compiled import compiled
 from ..look_up import insert_best
 from .click_sums import FLAT
 
-RATIO = 1.04  # of two places further down at which the probability is tabulated
+# Of two places further down at which the probability is tabulated. Between them it is off by 4e-5
+# of itself at most (20,000 items, a window of 100 after 512 places); by 1.02 it is 1e-5, by 1.08,
+# 1.4e-4.
+RATIO = 1.04
 
 
 class KendallDraws(NamedTuple):

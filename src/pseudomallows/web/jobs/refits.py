@@ -16,7 +16,7 @@ from ..errors import ServiceError
 from ..types import JobAnswer
 
 log = logging.getLogger("pseudomallows")
-PATIENCE = 3.0  # seconds to end when asked to, before it is made to
+PATIENCE = 3.0  # seconds to end when asked to, before it is made to: chains take up to two
 Saved = Callable[[int], Awaitable[None]]
 
 

@@ -27,7 +27,7 @@ log = logging.getLogger("pseudomallows")
 SMALL = 500_000  # bytes that are read here, in less time than a process takes to start
 TAKE_SECONDS = 1800.0  # to take in one upload; ten million rows take a few minutes
 STALE_SECONDS = 60.0  # without any progress: an upload that nobody finishes; parts take far less
-CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away
+CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away: little beside the minute above
 PART = 5_000  # clicks of one commit: so short that posted clicks get in between
 SHOWN = (ColumnWarning, DroppedRowsWarning, EncodingWarning)  # warnings that the client gets
 

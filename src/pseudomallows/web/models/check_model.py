@@ -13,7 +13,7 @@ from ..stores.store import Pair, Store
 from ..types import CheckAnswer, CheckBin
 from .model import ONE, Model
 
-MOST_CLICKS = 200_000  # that are read in search of users with new ones
+MOST_CLICKS = 200_000  # that are read in search of users with new ones: 40 for each of those below
 MOST_USERS = 5_000  # whose clicks are looked at: the mean is known to half a point by them
 USERS_AT_ONCE = 100  # asked for: other readers of the store get in between
 NOTHING = (

@@ -15,10 +15,12 @@ from ..errors import RETRY, ServiceError, StoreError
 from .store import Store, T
 
 log = logging.getLogger("pseudomallows")
-PATIENCE = 10.0  # seconds for an answer of the store
-BRIEF = 1.0  # seconds, for one that is known to be broken: requests do not pile up
+PATIENCE = 10.0  # seconds for an answer of the store: more than the 8 and 6 of the stores' own
+# seconds, for one that is known to be broken: requests do not pile up, and a good one answers in
+# some 0.01 (docs/service.md)
+BRIEF = 1.0
 CHECK_SECONDS = 2.0  # between two looks at the store: so old may the answer of /healthz be
-LOG_SECONDS = 300.0  # before the same problem is logged again
+LOG_SECONDS = 300.0  # before the same problem is logged again: 12 lines an hour
 UNREAD = "the store has a problem: the clicks may or may not have been stored; try again"
 LATE = "the store does not answer: the clicks may not be stored; try again"
 
