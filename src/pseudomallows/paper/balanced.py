@@ -11,7 +11,7 @@ from ..posteriors.diagnostics import BalanceWarning
 TOLERANCE = 1e-6  # every row and column sums to 1 within this
 RIDGE = 1e-10  # for shifts of the prices that change nothing; far below the tolerance
 N_ROUNDS = 20  # of Sinkhorn scaling before each attempt at a Newton step
-MAX_STEPS = 200  # then a warning: the weights of the draws correct what is left
+MAX_STEPS = 200  # 3 are usual; then a warning: the weights of the draws correct what is left
 
 Array = NDArray[np.float64]
 

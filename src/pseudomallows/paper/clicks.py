@@ -31,10 +31,9 @@ from .pseudo import PseudoMallows
 from .visit_orders import ORDERS
 
 Floats = NDArray[np.float64]
-N_CANDIDATES = (
-    20  # among which "balanced" chooses: of 20 one has weight enough, and they cost little beside
-)
-# the tally of all users
+# Among which "balanced" chooses: of 20 one has weight enough, and they cost little beside the tally
+# of all users.
+N_CANDIDATES = 20
 
 
 @dataclass(frozen=True)

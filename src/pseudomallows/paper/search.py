@@ -24,7 +24,7 @@ from .pseudo import PseudoMallows
 from .visit_orders import draw_v_ranking
 
 FLOOR = 1e-4  # of a probability: an empty cell of some thousand draws, which would be infinite
-MOST_ITEMS = 20  # up to here by sums over 2^n sets of ranks
+MOST_ITEMS = 20  # up to here by sums over 2^n sets of ranks: a million
 LEAST = 1e-12  # sets of ranks less likely than this are left out: below what rounding shows
 REFERENCE_DRAWS = 20_000  # of a chain; each cell of the reference has an error below 0.004
 SMALLEST_GAIN = 1e-12  # of a move: below, it is rounding

@@ -14,7 +14,8 @@ from ..laws.law import Law
 from ..preferences import Clicks, SizeTable
 from ..rankings import as_rng
 
-HIGHEST_ALPHA = 1e4  # at which users of any number of items agree on everything
+# Users agree on everything: a share of n exp(-2 alpha / n) does not, 2 in a million of 1,000 items.
+HIGHEST_ALPHA = 1e4
 
 
 def expected_similarity(n_items: int, alpha: float) -> float:

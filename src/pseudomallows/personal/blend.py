@@ -26,14 +26,16 @@ from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 
 N_ROUNDS = 6  # of the greedy search, a change of one weight each; on retail 3 and 12 did as well
-# Up to how many items, how many inner splits, users of each.
+# Up to how many items, how many inner splits, users of each: the 5 of 2,500 of METHOD 15. With more
+# items a split takes longer, and tells as much.
 SPLITS = ((CUBIC_ITEMS, 5, 2500), (DENSE_ITEMS, 1, 5000), (math.inf, 1, 2500))
 N_PLACES = 100  # best by each part, which alone are ranked with many items; see measurements.md
 MAX_CELLS = 1_000_000  # of a table of scores, 8 MB
 LEAST_SPREAD = 128  # users behind the spread of scores: known to 1 / sqrt(2 * 128), 6 %
 MIN_SCORED, MIN_ITEMS = MIN_USERS, 10  # with fewer, hidden clicks cannot tell blends apart
 MOST_IMPORTANCE, SMOOTHING = 3.0, 5  # of a user, so that no few users decide (1.5 and 6 did as well
-# on retail); and users added to the counts, so that it is about 1 at rare numbers of clicks
+# on retail); and users added to the counts, so that it is about 1 at rare numbers of clicks: counts
+# of fewer than 5 users, which are known to 45 % or worse, say less than half
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
 Say = Callable[[str], None]

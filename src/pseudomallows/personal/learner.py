@@ -37,9 +37,10 @@ from .products import Products, make_products, start_from, taken_from
 
 USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` gives
 # In units of the mean number of clicks of an item, by steps of 1.5 to 3: the one nearest to the
-# default is taken, of those whose hits are within sampling variation of the best.
+# default is taken, of those whose hits are within sampling variation of the best. From a tenth of
+# the default to three times it.
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)
-DEFAULT_RIDGE = 0.3  # one of these, near the middle
+DEFAULT_RIDGE = 0.3  # one of these, near the middle: that of the first part of POOL (METHOD 15)
 Floats = NDArray[np.float64]
 
 

@@ -16,12 +16,16 @@ from ..preferences import Clicks, rows_of_users
 from ..preferences.splits import Split, hide_numbers, split_at, time_of_share
 from ..rankings import check_flag, check_name
 
-WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what is observed is looked at
-MIN_USERS, MAX_HELD_OUT = 50, 10_000  # behind a correction; behind the distribution of alpha too
+# Numbers of next items for which what is observed is looked at: each at most twice the one before,
+# as a correction holds up to twice the largest, and up to the most clicks that are hidden.
+WINDOWS = (1, 2, 4, 7, 10, 20, 30)
+# Behind a correction, and the distribution of alpha too: a share is known to 0.07, and to 0.005.
+MIN_USERS, MAX_HELD_OUT = 50, 10_000
+# By threes or so; of days: a week, a month, half a year.
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users behind one choice or figure: a share is then known to 0.01
-NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden
-LEFT = np.array([1, 2, 3, 5, 8])  # clicks that a third of these users keep
+NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden: threes, to WINDOWS[-1]
+LEFT = np.array([1, 2, 3, 5, 8])  # clicks that a third of these users keep, of METHOD 19
 Floats = NDArray[np.float64]
 
 

@@ -33,14 +33,15 @@ from ..posteriors.personal_fit import clicks_matrix
 from ..preferences import Clicks
 from .click_shards import RemoteClicks, click_lists
 
-TOLERANCE = 1e-4  # of the weights of a regression in a blend; three times that with clicks hidden
+# Of the weights of a regression in a blend (METHOD 15); three times that with clicks hidden.
+TOLERANCE = 1e-4
 N_TARGETS = 32  # regressions in a task of a thread: with 4,000 items a row of 16 KB each
 MAX_FACTORS = 32  # the most that a part of `pool_for` asks for
 N_TURNS = 12  # of a search for eigenvectors, a third from a start near; 6 and 24 did as well
 # Of large catalogues; what half and twice of these change is in docs/measurements.md: no hits.
 N_HEAD = 6144  # often clicked items, whose pairs have a table: 150 MB, which saves time alone
 N_NEAR, N_LEAST_NEAR = 150, 20  # items that one is regressed on; at least, with few clicks
-NEAR_TOLERANCE, LEAST_WEIGHT = 1e-3, 1e-3  # of weights on near items; what is less is not kept
+NEAR_TOLERANCE, LEAST_WEIGHT = 1e-3, 1e-3  # of weights on near items, as what is less is not kept
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-N_LEARNT = 256  # places that a correction is learnt from with very many items; else from all
+# Places that a correction is learnt from with very many items, else from all: `n_top` looks at 4
+# times the window, 240 for the largest that a correction holds for, 60.
+N_LEARNT = 256
 Floats = NDArray[np.float64]
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..preferences import Clicks
 from ..preferences.splits import DATES
 
-DAY = 86_400.0
+DAY = 86_400.0  # seconds
 UNITS = ("clicks", "days")
 
 

@@ -25,8 +25,8 @@ from ..preferences import Preferences
 FORMAT = "pseudomallows checkpoint"
 HEADER = "checkpoint.json"
 OLD = b'{"format": "pseudomallows checkpoint 1"'
-PAUSE = 30.0  # seconds between two checkpoints, at least
-SHARE = 0.05  # of the time may go into them
+PAUSE = 30.0  # seconds between two checkpoints, at least: what a crash costs, at most
+SHARE = 0.05  # of the time may go into them: if they are slow, a crash costs 20 times one
 DIGESTS = {"data": "of other data", "seed": "with another seed"}
 
 

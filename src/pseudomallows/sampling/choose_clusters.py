@@ -23,10 +23,14 @@ from .options import above_0, check_prior
 from .priors import default_prior
 from .start import replace_moves, start_clusters, start_one
 
-N_FOLDS, N_SNAPSHOTS = 3, 5  # each learns from two thirds; draws over which a likelihood is a mean
-MAX_ROWS = 4000  # more users than these change little, and are left out
+# Each learns from two thirds (with 5 folds each user would be learnt from 4 times, not twice);
+# draws over which a likelihood is a mean.
+N_FOLDS, N_SNAPSHOTS = 3, 5
+MAX_ROWS = 4000  # of more, some are left out: a mean score is known to 1/63 of the users' spread
 LITTLE = 0.05  # of the gain of all clusters over one; at half of it sushi-like data take two more
-FEW_USERS = 500  # with whom a better number may not be told from sampling variation
+# With fewer, a better number may not be told from sampling variation: two standard errors of a mean
+# are 9 % of the users' spread.
+FEW_USERS = 500
 USERS_EACH, MAX_CLUSTERS = 10, 40  # a consensus of fewer users is mostly noise
 LATENT_SWEEPS = 60  # before the first of these draws, where a chain keeps latent rankings
 N_ANSWERS = 6  # of an unseen user; more at once are so rare that draws cannot count them

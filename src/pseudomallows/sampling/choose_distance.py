@@ -27,9 +27,11 @@ from .choose_clusters import N_FOLDS, HeldOutScores
 from .priors import default_prior
 from .start import start_one
 
-MAX_ROWS = 1000  # more users than these change little, and are left out
+MAX_ROWS = 1000  # of more, some are left out: a mean score is known to 1/32 of the users' spread
 WARMUP, N_SNAPSHOTS, THIN = 60, 10, 4  # sweeps of the chain on the other users
-N_PROPOSED = 200  # latent rankings for each user, where the likelihood is estimated
+# Latent rankings for each user, where the likelihood is estimated: its log is known to
+# 1 / sqrt(200) = 0.07 at best, and `effective_sizes` says how many count.
+N_PROPOSED = 200
 BROADER = 0.7  # times the alpha of the law they are drawn from: it must be the broader one
 
 

@@ -30,10 +30,14 @@ METHODS = {  # in words, for the report
 }
 CHAINS, PAPER = ("mcmc", "matched"), ("pseudo", "balanced")  # the first sample alpha, too
 WITH_DRAWS = (*PAPER, *CHAINS)
-LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
-N_MOVES = 10  # in a sweep, for each item
+LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain; bytes of all (512 MB), of a huge catalogue
+# In a sweep, for each item: METHOD 5 thins by as many, 30 us a draw at 50 items. Of 800 draws by
+# default 307 to 716 are then effective, by distance (docs/model/distances.md, Fits).
+N_MOVES = 10
 USUAL_MOVES = {"cayley": ("swap", 30), "ulam": ("insert", 3)}  # and numbers, by what they cost
-TEMPERED_DRAWS = 5  # times as many: chains cross between modes every few sweeps
+# Times as many, as chains cross between modes every few sweeps: 4 chains of 100 draws then
+# have the 2,000 of MODES_SIZE.
+TEMPERED_DRAWS = 5
 MOST_WORK = 5 * 10**9  # sweeps x items^2 of a fit, at 20 to 40 ns: two or three minutes
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..rankings import MAX_ALPHA
 
-LOWEST_ALPHA = 1e-12  # the mass below it is left out
+LOWEST_ALPHA = 1e-12  # the mass below it is left out: 1e-15 of FLAT, less of the default
 
 
 class AlphaPrior(NamedTuple):

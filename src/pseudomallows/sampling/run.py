@@ -23,7 +23,10 @@ from .start import Comparison, best_place, n_steps, start_clusters, start_one, u
 from .temper import Ladder, TemperedChain, log_evidence, make_ladder
 
 KEEP_EVERY = 5  # draws for one whose exact memberships are kept, which take as long as several
-N_CHECKS = 3  # draws of each chain on which the additive law is compared with the exact one
+# Draws of each chain on which the additive law is compared with the exact one, each a pass over all
+# users: 12 of 4 chains tell the spread to a fifth. To fit a hundred million clicks took 295 s
+# with 12, reading included, and 224 s with 8 (docs/measurements.md, Scale).
+N_CHECKS = 3
 ROOM = 2**26  # bytes, 64 MB, of a chain that may run beside others: some of them fit anywhere
 
 
