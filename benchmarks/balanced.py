@@ -1,4 +1,4 @@
-"""The table of METHOD 7: how far Pseudo-Mallows draws are from the exact posterior. Two minutes.
+"""How far Pseudo-Mallows draws are from the exact posterior. Two minutes.
 
 Data: Mallows draws around a random consensus, `--datasets` sets a row; alpha is known. Each law
 makes 4,000 draws, the V order with the sigma of a grid that is best for the data set. Divergence:
@@ -117,7 +117,7 @@ def divergences(trials: list[Trial], floor: float) -> list[str]:
 
 
 def print_divergences(results: dict[str, list[Trial]], floor: float) -> None:
-    """The table of METHOD 7."""
+    """A row for each size: divergence and effective draws."""
     rows = []
     for name, trials in results.items():
         cells = divergences(trials, floor)

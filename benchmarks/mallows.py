@@ -19,7 +19,7 @@ SIZES = (200, 2000, 10_000)
 
 
 def state_probabilities(n_items: int, rate: float) -> Iterator[tuple[np.ndarray, float]]:
-    """The sweep of METHOD 3: after each place, weights of k open pairs (sum 1), log of the sum."""
+    """The exact sweep: after each place, weights of k open pairs (sum 1), log of the sum."""
     k = np.arange(n_items // 2 + 2.0)
     stay, decay = 2 * k + 1, np.exp(-2 * rate * k)
     state = np.zeros(len(k) + 1)

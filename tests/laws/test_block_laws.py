@@ -1,4 +1,4 @@
-"""The additive law of blocks (METHOD 23): its tables by definition, how near the exact one it is,
+"""The additive law of blocks: its tables by definition, how near the exact one it is,
 and that the two agree at the anchor."""
 
 import math

@@ -2,7 +2,7 @@
 ties; and, in `click_laws`, clicks.
 
 The probability of a user's blocks is a permanent: a sum over all rankings that agree with them,
-exact in time items^2 (METHOD 4, `kernels.footrule.matching`). Nearly the same, and additive over
+exact in time items^2 (`kernels.footrule.matching`). Nearly the same, and additive over
 items, is, for an item of consensus rank x in a block of m ranks,
 
     g(x) = log beta(x) + log(1 - beta(x)),    beta(x) = P(an item of rank x is in the block) / m,

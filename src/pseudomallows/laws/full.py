@@ -1,6 +1,6 @@
 """Rankings whose law is a distance: full ones by any distance, and ties and top-k lists by
 Kendall's, where the known pairs and the sizes of the tied blocks say all (bucket orders: Fagin et
-al. 2004; METHOD 12 has the closed form)."""
+al. 2004)."""
 
 import functools
 from abc import abstractmethod

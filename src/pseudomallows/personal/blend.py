@@ -26,7 +26,7 @@ from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 
 N_ROUNDS = 6  # of the greedy search, a change of one weight each; on retail 3 and 12 did as well
-# Up to how many items, how many inner splits, users of each: the 5 of 2,500 of METHOD 15. With more
+# Up to how many items, how many inner splits, users of each. With more
 # items a split takes longer, and tells as much.
 SPLITS = ((CUBIC_ITEMS, 5, 2500), (DENSE_ITEMS, 1, 5000), (math.inf, 1, 2500))
 N_PLACES = 100  # best by each part, which alone are ranked with many items; see measurements.md

@@ -40,7 +40,7 @@ USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` 
 # default is taken, of those whose hits are within sampling variation of the best. From a tenth of
 # the default to three times it.
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)
-DEFAULT_RIDGE = 0.3  # one of these, near the middle: that of the first part of POOL (METHOD 15)
+DEFAULT_RIDGE = 0.3  # one of these, near the middle: that of the first part of POOL
 Floats = NDArray[np.float64]
 
 

@@ -25,7 +25,7 @@ MIN_USERS, MAX_HELD_OUT = 50, 10_000
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users behind one choice or figure: a share is then known to 0.01
 NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden: threes, to WINDOWS[-1]
-LEFT = np.array([1, 2, 3, 5, 8])  # clicks that a third of these users keep, of METHOD 19
+LEFT = np.array([1, 2, 3, 5, 8])  # clicks that a third of these users keep: few, one step apart
 Floats = NDArray[np.float64]
 
 

@@ -92,7 +92,7 @@ class Popularity:
 
 
 Part = Regression | ClosedForm | Factors | Popularity
-# The parts of METHOD 15, where fewer than four did not suffice; what else was tried is in
+# Fewer than four did not suffice on nine click logs; what else was tried is in
 # docs/measurements.md. The first is the simplest: it stays unless another is clearly better.
 POOL: Sequence[Part] = (
     Regression(0, 0.3),

@@ -33,7 +33,7 @@ from ..posteriors.personal_fit import clicks_matrix
 from ..preferences import Clicks
 from .click_shards import RemoteClicks, click_lists
 
-# Of the weights of a regression in a blend (METHOD 15); three times that with clicks hidden.
+# Of the weights of a regression in a blend; three times that with clicks hidden.
 TOLERANCE = 1e-4
 N_TARGETS = 32  # regressions in a task of a thread: with 4,000 items a row of 16 KB each
 MAX_FACTORS = 32  # the most that a part of `pool_for` asks for

@@ -18,7 +18,7 @@ from .start import best_place, unbounded
 
 METHODS = ("similarity", "likelihood")
 HIGHEST_ALPHA = 1e4  # where the search ends: users agree on everything, see paper/similarity.py
-N_MOVES = 10  # of each item between two consensuses, as METHOD 5 thins
+N_MOVES = 10  # of each item between two consensuses: as many as a chain's sweep has
 # Of "likelihood"; what is below is 0. By the footrule a ranking tells n alpha^2 / 45 nats of
 # it, so fewer than some 400,000 / n users cannot tell 0.01 from 0.
 LEAST_ALPHA = 0.01

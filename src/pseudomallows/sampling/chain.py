@@ -25,7 +25,7 @@ TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, best in one dimension (
 # density are correlated by 0.01 after 10 steps, and by 0.1 after 5.
 N_ALPHA_STEPS = 10
 CORRECTIONS_TARGET = 0.6  # of the corrections are to be accepted, unless no step can be longer
-# Of each item before a correction: with 100, METHOD 11 and 23 accepted 0.88 to 0.96; twice as many
+# Of each item before a correction: with 100, 0.88 to 0.96 were accepted; twice as many
 # at most, and at least one.
 FIRST_MOVES, LEAST_MOVES, MOST_MOVES = 100.0, 1.0, 200.0
 CLUSTER_MOVES = 40.0  # at most, of clusters, whose labels change meanwhile

@@ -31,7 +31,7 @@ METHODS = {  # in words, for the report
 CHAINS, PAPER = ("mcmc", "matched"), ("pseudo", "balanced")  # the first sample alpha, too
 WITH_DRAWS = (*PAPER, *CHAINS)
 LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain; bytes of all (512 MB), of a huge catalogue
-# In a sweep, for each item: METHOD 5 thins by as many, 30 us a draw at 50 items. Of 800 draws by
+# In a sweep, for each item: 30 us at 50 items. Of 800 draws by
 # default 307 to 716 are then effective, by distance (docs/model/distances.md, Fits).
 N_MOVES = 10
 USUAL_MOVES = {"cayley": ("swap", 30), "ulam": ("insert", 3)}  # and numbers, by what they cost

@@ -3,7 +3,7 @@
 One consensus: the best by the tally, and places that chains from random rankings find elsewhere, so
 that R-hat can see a second mode (Gelman and Rubin 1992: begin at overdispersed points). Clusters:
 many short runs, of which the best few go on; all chains begin at the best, as modes of a mixture
-are tens of log units apart and chains do not cross between them (METHOD 18).
+are tens of log units apart and chains do not cross between them.
 """
 
 import math
@@ -42,7 +42,7 @@ SHARP, FALL = 50.0, 2.0
 START_ROWS, START_ROWS_EACH = 1000, 150
 POPULAR_ROWS = 6  # times as many rows of a large catalogue, where each has few popular items
 WORK = 4e6  # rows x items x clusters of all short runs: a second or so
-# Short runs, half of them from k-means at the least number. METHOD 18: 60 runs of 25 sweeps, of
+# Short runs, half of them from k-means at the least number. 60 runs of 25 sweeps, of
 # which 8 went on, found the same best mode in 4 of 4 tries with 3 clusters of real rankings.
 LEAST_RUNS, MOST_RUNS = 8, 60
 FIRST_SWEEPS, RUN_SWEEPS, LAST_SWEEPS = 5, 20, 60  # of all; of the best, 25 in all; of finalists
