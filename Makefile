@@ -33,7 +33,7 @@ test-second: $(READY)
 
 test-kernels: $(READY)
 	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run --source=src/pseudomallows/kernels -m pytest tests -q -p no:cacheprovider -m "kernel and not slow"
-	$(RUN) -m coverage report --include='src/pseudomallows/kernels/*' --fail-under=98 --show-missing
+	$(RUN) -m coverage report --include='src/pseudomallows/kernels/*' --fail-under=97 --show-missing
 
 # The coverage of all that is not compiled, by the whole fast suite; by hand, as it takes a while.
 coverage: $(READY)
