@@ -1,12 +1,14 @@
-"""How far Pseudo-Mallows draws are from the exact posterior. Two minutes.
+"""How far Pseudo-Mallows draws are from the exact posterior, `balanced=True` with foresight. Two
+minutes.
 
 Data: Mallows draws around a random consensus, `--datasets` sets a row; alpha is known. Each law
-makes 4,000 draws, the V order with the sigma of a grid that is best for the data set. Divergence:
-the sum over items of KL(draws || reference), the same floor on both sides. Reference: 8 exact
-chains of 5,000 draws, started at the MAP. For scale, two figures of the exact chains themselves:
-every fifth draw of four chains, and all their draws, against the other four. Divergences and
-effective sizes (ESS) are means over the data sets; times are the best over them, compiled code
-warm, the counting of ranks included. The rival in time is the exact chain, 4,000 draws of it.
+makes 4,000 draws; the V order with the sigma of a grid that is best for the data set, with none,
+and with the one that "auto" finds. Divergence: the sum over items of KL(draws || reference), the
+same floor on both sides. Reference: 8 exact chains of 5,000 draws, started at the MAP. For scale,
+two figures of the exact chains themselves: every fifth draw of four chains, and all their draws,
+against the other four. Divergences and effective sizes (ESS) are means over the data sets; times
+are the best over them, compiled code warm, the counting of ranks included. The rival in time is
+the exact chain, 4,000 draws of it.
 """
 
 from collections.abc import Callable
@@ -15,13 +17,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.paper.balanced import TOLERANCE, balance_weights
-from pseudomallows.paper.search import FLOOR, rank_divergence
+from pseudomallows.scores import FLOOR, rank_divergence, share_of_ranks
 from timing import arguments, print_table, race, seconds_of, words
 
 SETTINGS = [(100, 20, 1.0), (100, 20, 2.0), (100, 20, 4.0)]
 SETTINGS += [(500, 50, 5.0), (1000, 100, 5.0), (50, 100, 3.0)]
+SETTINGS += [(1000, 200, 10.0), (200, 200, 20.0), (5000, 200, 10.0)]
 CLOSE_UP = (500, 50, 5.0)  # shown at every floor, and balanced by the rival too
 FLOORS = (1e-4, 1e-6, 1e-10)
 SIGMAS = (0, 1, 2, 3, 5, 8, 12, 16, 24)
@@ -39,6 +41,7 @@ class Trial:
     tables: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     effective_size: float = 0.0
+    exact_size: float = 0.0  # of as many draws of the exact chain as of the others
     worst_rhat: float = 1.0
 
     def run(self) -> "Trial":
@@ -46,11 +49,12 @@ class Trial:
         self.run_exact()
         for sigma in SIGMAS:
             self.measure(f"V, sigma {sigma}", self.draw_v, sigma)
+        self.measure("V, sigma auto", self.draw_v, "auto")
         self.measure("weighted", self.draw_weighted)
         self.measure("matrix", lambda: self.law().balanced_marginals())
         return self
 
-    def measure(self, name: str, method: Callable[..., np.ndarray], *args: float) -> None:
+    def measure(self, name: str, method: Callable[..., np.ndarray], *args: float | str) -> None:
         """Run a method that makes a table, and time it."""
 
         def call() -> None:
@@ -58,11 +62,11 @@ class Trial:
 
         self.seconds[name] = seconds_of(call)
 
-    def law(self, sigma: float = 0.0, balanced: bool = False) -> pm.PseudoMallows:
+    def law(self, sigma: float | str = 0.0, balanced: bool = False) -> pm.PseudoMallows:
         """A Pseudo-Mallows law of these data."""
         return pm.PseudoMallows(self.rankings, self.alpha, sigma, balanced)
 
-    def draw_v(self, sigma: float) -> np.ndarray:
+    def draw_v(self, sigma: float | str) -> np.ndarray:
         """Algorithm 3."""
         return share_of_ranks(self.law(sigma).draw(N_DRAWS, self.rng))
 
@@ -87,6 +91,7 @@ class Trial:
         self.tables["second"] = second.rank_probabilities()
         self.tables["exact"] = (self.tables["first"] + self.tables["second"]) / 2
         self.seconds["exact"] = first.settings["seconds"] / step
+        self.exact_size = float(first.diagnostics().rank_effective_size.min()) / step
         self.worst_rhat = max(half.diagnostics().worst_rhat for half in (first, second))
 
     def divergence(self, name: str, floor: float) -> float:
@@ -111,7 +116,7 @@ def divergences(trials: list[Trial], floor: float) -> list[str]:
     )
     sigmas = sorted({SIGMAS[best] for best in values.argmin(axis=1)})
     cells = [f"{values.min(axis=1).mean():.3g} ({', '.join(map(str, sigmas))})"]
-    for name in ("balanced", "weighted", "matrix", "some", "first"):
+    for name in ("V, sigma 0", "V, sigma auto", "balanced", "weighted", "matrix", "some", "first"):
         cells.append(f"{np.mean([trial.divergence(name, floor) for trial in trials]):.2g}")
     return cells
 
@@ -123,9 +128,10 @@ def print_divergences(results: dict[str, list[Trial]], floor: float) -> None:
         cells = divergences(trials, floor)
         size = f"{np.mean([trial.effective_size for trial in trials]):.0f}"
         rhat = f"{max(trial.worst_rhat for trial in trials):.4f}"
-        rows.append([name, *cells[:3], size, *cells[3:], rhat])
+        rows.append([name, *cells[:5], size, *cells[5:], rhat])
     print(f"divergence from the exact posterior, floor {floor:g}")
-    header = ["N, n, alpha", "V order (sigma)", "balanced", "weighted", "ESS", "matrix"]
+    header = ["N, n, alpha", "V order (best sigma)", "sigma 0", "sigma auto"]
+    header += ["balanced", "weighted", "ESS", "matrix"]
     print_table([*header, "exact 4,000", "exact 20,000", "R-hat"], rows)
 
 
@@ -134,18 +140,25 @@ def print_seconds(results: dict[str, list[Trial]]) -> None:
     rows = []
     for name, trials in results.items():
         best = {key: min(trial.seconds[key] for trial in trials) for key in trials[0].seconds}
-        times = [best[key] for key in ("V, sigma 0", "weighted", "matrix", "exact")]
+        names = ("V, sigma 0", "V, sigma auto", "weighted", "matrix", "exact")
+        times = [best[key] for key in names]
         rows.append([name, *map(words, times), f"{best['exact'] / best['weighted']:.1f} x"])
     print(f"time of {N_DRAWS} draws (matrix: none), best of the data sets")
-    header = ["N, n, alpha", "V order", "balanced, weighted", "matrix", "exact chain"]
-    print_table([*header, "exact / balanced"], rows)
+    header = ["N, n, alpha", "V, sigma 0", "V, sigma auto", "balanced, weighted", "matrix"]
+    print_table([*header, "exact chain", "exact / balanced"], rows)
+    print("ESS a second: the weighted draws; the exact chain (its worst rank)")
+    for name, trials in results.items():
+        ours = max(trial.effective_size / trial.seconds["weighted"] for trial in trials)
+        exact = max(trial.exact_size / trial.seconds["exact"] for trial in trials)
+        print(f"{name}: {ours:,.0f}; {exact:,.0f}")
 
 
 def print_floors(name: str, trials: list[Trial]) -> None:
     """One row of the table at several floors."""
     print(f"how the divergence depends on the floor, {name}")
     rows = [[f"{floor:g}", *divergences(trials, floor)] for floor in FLOORS]
-    header = ["floor", "V order (sigma)", "balanced", "weighted", "matrix"]
+    header = ["floor", "V order (best sigma)", "sigma 0", "sigma auto"]
+    header += ["balanced", "weighted", "matrix"]
     print_table([*header, "exact 4,000", "exact 20,000"], rows)
 
 

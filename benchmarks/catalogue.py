@@ -87,7 +87,7 @@ def measure(n_items, method):
 
 def ours(train, judged):
     import pseudomallows as pm
-    from pseudomallows.preferences import Clicks
+    from pseudomallows.data import Clicks
     from pseudomallows.recommendations.recommend import best_of_one
 
     def clicks_of(matrix):

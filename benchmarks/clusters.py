@@ -21,11 +21,11 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.distances import FOOTRULE
-from pseudomallows.distributions.scores import rand_index
 from pseudomallows.laws.full import FullLaw
 from pseudomallows.sampling.chain import Chain, Moves, fresh_steps
 from pseudomallows.sampling.priors import default_prior
 from pseudomallows.sampling.start import start_clusters
+from pseudomallows.scores import rand_index
 from timing import arguments, print_table, race, words
 
 ALPHAS = [4.0, 6.0, 8.0]

@@ -29,8 +29,8 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.distances import KENDALL
-from pseudomallows.distributions.scores import rand_index
 from pseudomallows.recommendations import recommend_to
+from pseudomallows.scores import rand_index
 
 N_CLICKS, K, SEED = 20, 10, 1
 N_USERS, N_ITEMS, N_CLUSTERS = 7872, 200, 17

@@ -15,7 +15,7 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.distances import FOOTRULE
-from pseudomallows.posteriors.diagnostics import effective_size
+from pseudomallows.posterior.diagnostics import effective_size
 
 
 def simulate(n_users, n_items, n_pairs, alpha, rng):

@@ -1,7 +1,9 @@
 """Reading ten million clicks into the sparse form: ours, polars and DuckDB, in one run.
 
 Ours reads the file, and data frames of it by pandas (text, and categories), polars and pyarrow;
-the seconds of a frame are those of `from_clicks`, its memory includes the frame.
+the seconds of a frame are those of `from_clicks`, its memory includes the frame. A folder of
+Parquet files holds the rows `--parts` times, and a spreadsheet the answers of 500 people on 30
+items. With `--old CHECKOUT`, another version of the package reads all of it, too.
 
 Users and items are names (text). Each reader runs in a process of its own, so that the peak of its
 memory is its own; figures are the best of `--repeats`. On a busy machine compare the seconds of all
@@ -47,6 +49,16 @@ def write_log(folder, n_rows, seed, has_numbers):
     pyarrow.parquet.write_table(table, folder / "log.parquet")
 
 
+def write_answers(path, seed):
+    """The ranks that 500 people give 30 items, as a spreadsheet."""
+    import polars as pl
+
+    rng = np.random.default_rng(seed)
+    ranks = rng.permuted(np.tile(np.arange(1, 31), (500, 1)), axis=1)
+    names = {"user": [f"user {number}" for number in range(500)]}
+    pl.DataFrame(names | {f"item {n}": ranks[:, n] for n in range(30)}).write_excel(path)
+
+
 def to_starts(rows, codes, n_items):
     ones, shape = np.ones(len(codes), dtype=bool), (int(rows.max()) + 1, n_items)
     table = csr_array((ones, (rows, codes)), shape=shape)
@@ -58,7 +70,8 @@ def by_us(source):
     import pseudomallows as pm
 
     if isinstance(source, str):
-        return len(pm.read(source).codes)
+        found = pm.read(source)
+        return len(found.codes) if found.kind == "clicks" else found.n_users
     return len(pm.Preferences.from_clicks(source).codes)
 
 
@@ -132,12 +145,14 @@ def by_duckdb(path):
 
 
 READERS = {"ours": by_us, **dict.fromkeys(FRAMES, by_us)}
+FEW = ("answers.xlsx", "parts")  # that only ours reads
 READERS |= {"polars": by_polars, "DuckDB": by_duckdb}
 
 
 def child(reader, path):
     """Read once; print seconds, those of all processors, peak memory, and clicks."""
-    __import__({"polars": "polars", "DuckDB": "duckdb"}.get(reader, "pseudomallows.files.arrow"))
+    __import__({"polars": "polars", "DuckDB": "duckdb"}.get(reader, "pseudomallows"))
+    __import__("pyarrow.parquet")
     source = FRAMES[reader](path) if reader in FRAMES else path
     started, busy = time.perf_counter(), time.process_time()
     n_clicks = READERS[reader](source)
@@ -151,12 +166,29 @@ def peak_memory():
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
 
 
+def measure(reader, path, old, repeats):
+    """The least of each figure, of so many processes; None if the reader cannot read this."""
+    command = [sys.executable, __file__, "--child", reader, str(path)]
+    where = None if old is None else {**os.environ, "PYTHONPATH": str(old.resolve() / "src")}
+    runs = []
+    for _ in range(repeats):
+        done = subprocess.run(command, env=where, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            runs.append([float(value) for value in done.stdout.split()])
+    if not runs:
+        print(f"{reader}: {done.stderr.splitlines()[-1]}", file=sys.stderr)
+        return None
+    return [min(column) for column in zip(*runs, strict=True)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--numbers", action="store_true", help="users and items are numbers")
+    parser.add_argument("--parts", type=int, default=0, help="Parquet files of a folder")
+    parser.add_argument("--old", type=Path, help="a checkout of another version")
     parser.add_argument("--child", nargs=2)
     given = parser.parse_args()
     if given.child:
@@ -165,24 +197,28 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder, rows = Path(name), []
         write_log(folder, given.rows, given.seed, given.numbers)
-        for file in ("log.csv", "log.parquet"):
-            size = os.path.getsize(folder / file)
+        write_answers(folder / "answers.xlsx", given.seed)
+        files = ["log.csv", "log.parquet", "answers.xlsx"]
+        if given.parts:
+            (folder / "parts").mkdir()
+            for number in range(given.parts):
+                (folder / "parts" / f"{number}.parquet").symlink_to(folder / "log.parquet")
+            files.append("parts")
+        for file in files:
+            size = os.path.getsize(folder / ("log.parquet" if file == "parts" else file))
+            size *= given.parts if file == "parts" else 1
             for reader in READERS:
-                if reader in FRAMES and file == "log.csv":
+                if reader != "ours" and (file in FEW or (reader in FRAMES and file == "log.csv")):
                     continue
-                command = [sys.executable, __file__, "--child", reader, str(folder / file)]
-                runs = []
-                for _ in range(given.repeats):
-                    done = subprocess.run(command, capture_output=True, text=True, check=False)
-                    if done.returncode == 0:
-                        runs.append([float(value) for value in done.stdout.split()])
-                if not runs:
-                    print(f"{reader}: {done.stderr.splitlines()[-1]}", file=sys.stderr)
-                    continue
-                seconds, busy, peak, clicks = (min(column) for column in zip(*runs, strict=True))
-                cells = [f"{size / 1e6:.0f} MB", words(seconds), words(busy)]
-                cells.append(f"{peak / 1e3:.0f} MB")
-                rows.append([reader, file, *cells, f"{clicks:,.0f}"])
+                olds = [given.old, None] if reader.startswith("ours") and given.old else [None]
+                for old in olds:
+                    done = measure(reader, folder / file, old, given.repeats)
+                    if done is not None:
+                        seconds, busy, peak, clicks = done
+                        cells = [f"{size / 1e6:.0f} MB", words(seconds), words(busy)]
+                        cells.append(f"{peak / 1e3:.0f} MB")
+                        name = reader if old is None else f"{reader}, before"
+                        rows.append([name, file, *cells, f"{clicks:,.0f}"])
         print_table(
             ["reader", "file", "size", "seconds", "of all processors", "peak", "clicks"], rows
         )

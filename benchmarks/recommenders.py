@@ -35,7 +35,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import pseudomallows as pm
-from pseudomallows.preferences.splits import hide_clicks
+from pseudomallows.data.splits import hide_clicks
 from timing import print_table, words
 
 N_THREADS = 2

@@ -28,10 +28,10 @@ from pathlib import Path
 import numpy as np
 
 import pseudomallows as pm
+from pseudomallows.data import Clicks
 from pseudomallows.laws.law import Law
 from pseudomallows.laws.registry import make_law
 from pseudomallows.paper.clicks import PseudoChain, PseudoMoves
-from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.to_file import recommend_to
 from timing import print_table, race, words
 
@@ -65,7 +65,7 @@ def one_machine(part: str) -> None:
             items=[f"item {code:04}" for code in range(n_items)],
         )
         on_cluster = part == "cluster"
-        parts = pm.files.split(prefs, folder / "log", 8 if on_cluster else 1)
+        parts = pm.data.split(prefs, folder / "log", 8 if on_cluster else 1)
         size = sum(Path(path).stat().st_size for path in parts.paths) / 2**20
         print(f"{part}: {n_users:,} users, {n_items:,} items, {len(prefs.codes):,} clicks", end="")
         print(f", {size:.0f} MB of Parquet")
@@ -99,9 +99,9 @@ def run(source: str, target: str) -> None:
     if Path(source).is_dir():
         with pm.DaskExecutor("local:2") as cluster:
             note("start the cluster")
-            posterior = pm.fit(pm.files.Parts(source), executor=cluster, **options)
+            posterior = pm.fit(pm.data.Parts(source), executor=cluster, **options)
             note("read and fit")
-            recommend_to(posterior, target, 10, clicks=pm.files.Parts(source), executor=cluster)
+            recommend_to(posterior, target, 10, clicks=pm.data.Parts(source), executor=cluster)
             note("recommend")
             peaks = cluster.client.run(peak_memory).values()
             stages.append(("(the larger worker)", 0.0, max(peaks)))

@@ -36,8 +36,8 @@ from pathlib import Path
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.distributions.datasets import Simulation
-from pseudomallows.preferences.inputs.from_clicks import clicks_of_pairs
+from pseudomallows.data.datasets import Simulation
+from pseudomallows.data.from_clicks import clicks_of_pairs
 from pseudomallows.rankings import orderings_of
 from timing import print_table
 

@@ -20,7 +20,7 @@ import griffe
 from latex2mathml.converter import convert
 
 import pseudomallows as pm
-from pseudomallows.cli.parser import make_parser
+from pseudomallows.cli import make_parser
 from pseudomallows.sampling.options import describe_options
 
 SIGN = re.compile("(&#x00028;</mo>)<mo>(?=&#x02212;)")  # after a bracket, minus is a sign: no space

@@ -29,7 +29,7 @@ import paper
 import pseudomallows as pm
 from accuracy_rankings import THREAD, draws_of, exact_chain
 from metropolis import MetropolisChain
-from pseudomallows.distributions.datasets import Simulation
+from pseudomallows.data.datasets import Simulation
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.laws.registry import make_law

@@ -25,13 +25,13 @@ from numba import njit
 
 import paper
 import pseudomallows as pm
-from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.kernels.moves import accepts
 from pseudomallows.kernels.streams import below, start_stream
 from pseudomallows.laws.law import Law
 from pseudomallows.laws.registry import make_law
 from pseudomallows.sampling.chain import Chain, Moves
 from pseudomallows.sampling.start import start_one
+from pseudomallows.scores import share_of_ranks
 
 CASES = [(100, 20, 2.0), (500, 50, 3.0), (500, 50, 5.0), (1000, 100, 5.0)]  # N, n, alpha
 DRAWS = [10, 50, 200, 1000, 5000]  # of the laws and of the chain on costs

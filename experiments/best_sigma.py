@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 import paper
 import pseudomallows as pm
-from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.paper.search import rank_divergence
+from pseudomallows.scores import rank_divergence, share_of_ranks
 from sigma_heat import exact_marginals
 
 SETTINGS = paper.Settings(

@@ -135,9 +135,7 @@ def fit_draws(setting: Setting, rankings: Array, rng: np.random.Generator) -> tu
     weighted = setting.data == "full" and setting.options.get("weighted", False)
     with warnings.catch_warnings():
         # On purpose: the draws are few, and among thousands of fits some must look doubtful.
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.diagnostics.EffectiveSizeWarning)
-        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         posterior = pm.fit(
             preferences_of(setting, rankings),
             setting.method,

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 import paper
 import pseudomallows as pm
-from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.paper.search import exact_divergence, follow
 from pseudomallows.rankings import orderings_of
+from pseudomallows.scores import share_of_ranks
 
 CASES = [(15, 500, 2.5), (15, 500, 1.0), (20, 500, 2.5)]
 SETTINGS = paper.Settings(

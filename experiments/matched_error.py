@@ -18,7 +18,7 @@ from scipy import stats
 
 import paper
 import pseudomallows as pm
-from pseudomallows.laws.click_laws import ClickBlocks
+from pseudomallows.laws.block_laws import ClickBlocks
 
 SETTINGS = paper.Settings(
     reduced={"n_items": (5, 6, 7), "n_sets": 20, "n_draws": 1000},

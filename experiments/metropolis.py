@@ -10,7 +10,7 @@ from pseudomallows.distances.tallies import Proposals, RankTally
 from pseudomallows.kernels.click_rows import ClickRows, clicks_of
 from pseudomallows.kernels.moves import accepts
 from pseudomallows.kernels.streams import CHAIN, Streams, below, start_stream, start_user
-from pseudomallows.laws.click_laws import click_rankings
+from pseudomallows.laws.law import click_rankings
 from pseudomallows.rankings import rank_randomly
 
 

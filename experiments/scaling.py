@@ -22,9 +22,8 @@ from matplotlib.figure import Figure
 import paper
 import pseudomallows as pm
 from accuracy_rankings import THREAD, by_costs, by_law, cp_consensus, draws_of, exact_chain
-from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.laws.registry import make_law
-from pseudomallows.paper.search import rank_divergence
+from pseudomallows.scores import rank_divergence, share_of_ranks
 
 CASES = [
     (100, 20, 1.0),

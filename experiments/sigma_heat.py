@@ -14,9 +14,8 @@ from matplotlib.figure import Figure
 
 import paper
 import pseudomallows as pm
-from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.kernels.subsets import posterior_by_subsets
-from pseudomallows.paper.search import rank_divergence
+from pseudomallows.scores import rank_divergence, share_of_ranks
 
 SIGMAS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0)
 PAPER = {"n_users": 100, "n_items": 20, "alphas": (1.0, 2.0), "sigmas": SIGMAS}

@@ -17,10 +17,9 @@ from matplotlib.figure import Figure
 
 import paper
 import pseudomallows as pm
-from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.kernels.pseudo_draws import draw_consensuses
-from pseudomallows.paper.search import rank_divergence
 from pseudomallows.rankings import orderings_of
+from pseudomallows.scores import rank_divergence, share_of_ranks
 
 SETTINGS = paper.Settings(
     reduced={"n_items": 20, "alpha": 15.0, "n_draws": 100_000},

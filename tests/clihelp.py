@@ -2,7 +2,7 @@
 
 import sys
 
-from pseudomallows.cli.parser import main
+from pseudomallows.cli import main
 
 
 def run(*arguments):

@@ -1,5 +1,6 @@
 """What several tests need: a chi-square against exact laws, the interpreted kernel, tables."""
 
+import csv
 import functools
 import io
 import itertools
@@ -12,7 +13,6 @@ from scipy import stats
 
 import naive
 import pseudomallows as pm
-from pseudomallows.files.csv_files import write_rows
 
 IS_COMPILED = not numba.config.DISABLE_JIT  # uncompiled, tests must be smaller
 
@@ -55,9 +55,9 @@ def cells_of(prefs):
 
 def as_text(rows, delimiter=","):
     """Rows as bytes of separated values."""
-    stream = io.BytesIO()
-    write_rows(stream, rows, delimiter)
-    return stream.getvalue()
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return stream.getvalue().encode()
 
 
 @functools.cache

@@ -206,6 +206,25 @@ def pseudo_mallows(rankings, alpha, visit_order):
     }
 
 
+def item_by_item(weights, visit_order, foresees):
+    """{ranking: probability}: each item among the ranks still free by `weights[item][rank - 1]`; if
+    it foresees, times the probability that none of the items still to come wants the rank."""
+    n_items = len(visit_order)
+    law = {}
+    for ranking in all_rankings(n_items):
+        probability, free = 1.0, set(range(n_items))
+        for step, item in enumerate(visit_order):
+            values = {rank: weights[item][rank] for rank in free}
+            for later in visit_order[step + 1 :] if foresees else []:
+                left = math.fsum(weights[later][rank] for rank in free)
+                for rank in free:
+                    values[rank] *= 1 - weights[later][rank] / left
+            probability *= values[ranking[item] - 1] / math.fsum(values.values())
+            free.remove(ranking[item] - 1)
+        law[ranking] = probability
+    return law
+
+
 def elbo(rankings, alpha, visit_order):
     """Equation 12 of the paper, term by term."""
     return math.fsum(

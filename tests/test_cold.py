@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -204,12 +205,13 @@ def test_every_command_on_what_others_have_left_behind(folder, tmp_path):
     found = set()
     for number, order in enumerate((list(COMMANDS), list(COMMANDS)[::-1])):
         cache, before = tmp_path / str(number), set()
+        shutil.rmtree(folder / "parts", ignore_errors=True)  # `split` writes into no folder twice
         for name in order:
             run(folder, cache, COMMANDS[name])
             after = cached(cache)
             found |= situations(before, after)
             before = after
-        assert before >= {"groups.draw_users", "groups.sum_first_probabilities"}
+        assert before >= {"groups.draw_users", "foresight.draw_with_foresight"}
     assert found, "no command compiled a kernel that calls one of another command"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.cli.parser import main, make_parser
+from pseudomallows.cli import main, make_parser
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -18,9 +18,10 @@ import httpx
 import uvicorn
 
 import pseudomallows as pm
-from pseudomallows.web.app import make_app
+from pseudomallows.web.app import app_of
 from pseudomallows.web.connections import Connections
 from pseudomallows.web.run_service import make_config
+from pseudomallows.web.service import Service
 
 TOKEN = "a token of some length"
 RIGHT = {"Authorization": f"Bearer {TOKEN}"}
@@ -40,6 +41,11 @@ def make_model(path, method="mcmc", n_clusters=1, n_users=60, n_items=12, names=
         posterior = pm.fit(prefs, method, rng=1, **more)
     posterior.save(path)
     return posterior
+
+
+def make_app(model, store, hosts=None, names=frozenset(), **more):
+    """The app of a model and a store."""
+    return app_of(Service(model, store, **more), hosts, names)
 
 
 def free_port():

@@ -1,7 +1,7 @@
 """Feed the readers bytes that look for trouble: only a ValueError is an answer, or preferences.
 
-Text is read both ways, by polars after a look in small blocks and by the csv module: the answers
-must be the same.
+Text is read both ways, by polars in small blocks and by the csv module: the answers must be the
+same.
 
 Needs `pip install atheris`; run, for instance, `python tools/fuzz_read.py -max_total_time=180`.
 """
@@ -15,11 +15,11 @@ import atheris
 
 with atheris.instrument_imports(include=["pseudomallows", "csv"]):
     import pseudomallows as pm
-    from pseudomallows.files import tables
-    from pseudomallows.files.kinds import KINDS
+    from pseudomallows.data import source, text
+    from pseudomallows.data.wide import KINDS
 
 NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.wmd", "x.npz", "x.parquet", "x.csv.gz", "x")
-DOOR = sys.modules[pm.read.__module__]
+PLAIN_FRAME = text.plain_frame
 FOLDER = Path(tempfile.mkdtemp())
 
 
@@ -30,9 +30,9 @@ def read_bytes(data: bytes) -> None:
     path = FOLDER / NAMES[data[0] % len(NAMES)]
     kind = (None, *KINDS)[data[1] % (len(KINDS) + 1)]
     path.write_bytes(data[2:])
-    DOOR.LARGE = 4_000_000
+    text.plain_frame, source.BLOCK = lambda *_: None, 1 << 20
     answer = answer_of(path, kind)
-    DOOR.LARGE, tables.BLOCK = 0, 64 + data[1]
+    text.plain_frame, source.BLOCK = PLAIN_FRAME, 64 + data[1]
     again = answer_of(path, kind)
     if again != answer:
         raise RuntimeError(f"in blocks: {again}; at once: {answer}")

@@ -1,9 +1,9 @@
 """Learn what people prefer, and how sure you can be of it, from rankings, clicks and
 comparisons.
 
-The names here are what most people need. Each room has more: `pm.preferences`, `pm.files`,
-`pm.distances`, `pm.distributions`, `pm.recommendations`, `pm.sampling`, `pm.evaluation`,
-`pm.diagnostics`; and `pm.paper` holds all of the paper.
+The names here are what most people need. Each room has more: `pm.data`, `pm.distances`,
+`pm.recommendations`, `pm.sampling`, `pm.evaluation`, `pm.diagnostics`; and `pm.paper` holds all
+of the paper.
 """
 
 import importlib
@@ -13,26 +13,25 @@ from typing import Any
 from . import _start  # noqa: F401
 
 # isort: split
-from . import distances
+from . import distances, scores
 from ._version import __version__
+from .data import Clicks, Mixed, Pairs, Preferences, Rankings, datasets
+from .data.datasets import simulate_clicks, simulate_rankings
+from .data.read import read
 from .distances import distance_between as distance
-from .distributions import datasets, scores
-from .distributions.datasets import simulate_clicks, simulate_rankings
-from .distributions.mallows import Mallows
+from .distances.mallows import Mallows, maximum_likelihood_alpha
 from .engines.executors import Threads
 from .evaluation.check import check
 from .evaluation.evaluate import evaluate
-from .files.read import read
 from .laws.registry import click_log_likelihood, log_likelihood
 from .paper.pseudo import PseudoMallows
 from .paper.search import marginal_divergence
 from .paper.visit_orders import draw_v_ranking, v_rankings
-from .posteriors import diagnostics
-from .posteriors.diagnostics import ConvergenceWarning
-from .posteriors.personal_fit import PersonalFit
-from .posteriors.posterior import Posterior
-from .posteriors.save import load
-from .preferences import Clicks, Mixed, Pairs, Preferences, Rankings
+from .posterior import diagnostics
+from .posterior.diagnostics import ConvergenceWarning
+from .posterior.personal_fit import PersonalFit
+from .posterior.posterior import Posterior
+from .posterior.save import load
 from .rankings import footrule
 from .recommendations.explain import explain
 from .recommendations.next_pairs import next_pairs
@@ -44,7 +43,7 @@ from .sampling.choose_distance import choose_distance
 from .sampling.fit import fit
 from .show.report import report
 
-for _name, _module in (("datasets", datasets), ("diagnostics", diagnostics), ("scores", scores)):
+for _name, _module in (("datasets", datasets), ("diagnostics", diagnostics)):
     sys.modules[f"{__name__}.{_name}"] = (
         _module  # so that `from pseudomallows.datasets import` works
     )
@@ -80,6 +79,7 @@ __all__ = [
     "load",
     "log_likelihood",
     "marginal_divergence",
+    "maximum_likelihood_alpha",
     "next_pairs",
     "plots",
     "read",

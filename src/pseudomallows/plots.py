@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .evaluation.figures import Evaluation
-from .posteriors.posterior import Posterior
+from .paper.anytime import Anytime
+from .posterior.posterior import Posterior
 from .rankings import check_count, orderings_of
 from .sampling.choose_clusters import ClusterCurve
 from .sampling.choose_distance import DistanceScores
@@ -215,7 +216,7 @@ def rank_histograms(
     posterior: Posterior,
     item: Any = None,
     cluster: int = 0,
-    n_bins: int = 20,
+    n_bins: int = 20,  # as bayesplot's mcmc_rank_hist has
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Histograms, chain by chain, of the place of each draw among all draws.
@@ -329,6 +330,25 @@ def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
         xlabel="log likelihood of an unseen user, against the best distance",
         title=f"{scores.chosen.capitalize()} describes these people best{also}",
     )
+    return ax
+
+
+def anytime(answer: Anytime, ax: "Axes | None" = None) -> "Axes":
+    """How far each answer of :func:`pm.paper.anytime` is from the best one, against the time it
+    took: its stated error, where there is one."""
+    ax = _axes(ax, width=6.4, height=4.2)
+    best = answer.best
+    ends: dict[str, list[tuple[float, float, float]]] = {}
+    for stage, seconds, probabilities, error in answer.steps:
+        gap = float(np.abs(probabilities - best.probabilities).max())
+        ends.setdefault(stage, []).append((seconds, gap, error))
+    for stage, rows in ends.items():
+        seconds, gaps, errors = np.array(rows).T
+        known = np.isfinite(errors)
+        ax.plot(seconds, np.where(known, errors, gaps), "o-", label=stage)
+    ax.set(xscale="log", yscale="log", xlabel="seconds", ylabel="error of a rank probability")
+    ax.set_title(f"{best.stage} after {best.seconds:.2g} s")
+    ax.legend()
     return ax
 
 

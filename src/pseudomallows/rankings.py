@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-MAX_ALPHA = 1e9
+MAX_ALPHA = 1e9  # as good as infinite: exp(-alpha / n_items) is 0 with a million items
+MAX_WEIGHT = 1e9  # in all: with up to 96,000 items, squared ranks times this fit into 64 bits
 
 
 def check_alpha(alpha: float) -> float:
@@ -198,6 +199,15 @@ def orderings_of(rankings: NDArray[Any]) -> NDArray[np.int64]:
     return np.argsort(rankings, axis=-1, kind="stable")
 
 
+def check_sigma(value: Any, name: str = "sigma") -> float | str:
+    """The value, if it is "auto" or a number of 0 or more."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f'{name} must be a number or "auto", got {value!r}')
+        return value
+    return check_number(value, name)
+
+
 def rank_randomly(values: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int32]:
     """Rank `values` on the last axis, the smallest first, ties broken at random.
 
@@ -230,3 +240,24 @@ def _first_odd(raw: NDArray[Any]) -> str:
         if not isinstance(value, int | float | np.number):
             return f"{value!r:.40} at {list(place)}"
     return f"an array of {raw.dtype}"
+
+
+def check_weights(weights: ArrayLike | None, n_users: int) -> NDArray[np.int64]:
+    """Return weights as whole numbers, 1 each if None, or say what is wrong with them."""
+    if weights is None:
+        return np.ones(n_users, dtype=np.int64)
+    array = as_array(weights, "weights")
+    if array.shape != (n_users,):
+        raise ValueError(f"weights must have one number a user ({n_users}), got {array.shape}")
+    values = numeric_table(array[None], "weights", "whole numbers")[0]
+    wrong = ~((values >= 0) & (values <= MAX_WEIGHT) & (values == np.floor(values)))
+    if wrong.any():
+        user = int(wrong.argmax())
+        raise ValueError(
+            f"weights[{user}] must be a whole number, 0 or more (how many people gave this "
+            f"ranking), and at most {MAX_WEIGHT:.0e}, got {values[user]}; {int(wrong.sum())} of "
+            f"{n_users} are wrong"
+        )
+    if values.sum() > MAX_WEIGHT:
+        raise ValueError(f"weights must sum to at most {MAX_WEIGHT:.0e}, got {values.sum():.3g}")
+    return values.astype(np.int64)

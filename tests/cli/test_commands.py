@@ -273,13 +273,13 @@ def test_what_a_command_cannot_do_is_said_before_the_work(model, capsys, argumen
 
 
 def test_pairs_to_compare_are_those_of_the_function(model, capsys):
-    found = pm.next_pairs(pm.load(model), n=3, rng=1).rows()
+    found = pm.next_pairs(pm.load(model), n=3, rng=1).to_rows()
     assert run("pairs", model, "--n", 3, "--seed", 1, "--json") == 0
     rows = json.loads(capsys.readouterr().out)
     assert [(row["item"], row["other"]) for row in rows] == [(r["item"], r["other"]) for r in found]
     assert rows[0]["information"] == pytest.approx(found[0]["information"], abs=1e-4)
     assert run("pairs", model, "--user", "nobody") == 1
-    assert "latent rankings of user 'nobody' were not kept" in capsys.readouterr().err
+    assert "no user is named 'nobody'" in capsys.readouterr().err
 
 
 def test_check_says_what_the_function_says(model, capsys):

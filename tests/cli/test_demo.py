@@ -19,7 +19,7 @@ def test_the_demo(here, capsys, monkeypatch):
     printed = capsys.readouterr().out
     shares = [float(share) for share in re.findall(r"(\d+\.\d)%  were right", printed)]
     assert len(shares) == 2
-    assert "judged on the last 10 purchases of each customer, hidden from the fit" in printed
+    assert "measured on the last 10 purchases of each customer, hidden from the fit" in printed
     assert re.search(r"Can it be trusted\? (yes|with care|no): \w", printed)
     assert re.search(r"stated +\d+%   observed +\d+%", printed)
     assert "  because of " in printed

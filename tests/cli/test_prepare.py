@@ -43,9 +43,9 @@ def test_after_it_a_fit_compiles_nothing(tmp_path):
     subprocess.run(prepared, env=environment, check=True)
     script = """
 import pseudomallows as pm
-from pseudomallows.engines.progress import tell_when_compiling
+from pseudomallows.engines.progress import when_compiling
 told = []
-with tell_when_compiling(lambda: told.append(1)):
+with when_compiling(lambda: told.append(1)):
     clicks = pm.simulate_clicks(300, 20, [6, 6], 5, rng=2).preferences
     pm.recommend(pm.fit(clicks, "personal", rng=1), 3)
     rankings = pm.simulate_rankings(30, 8, 6, rng=1).preferences

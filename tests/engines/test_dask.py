@@ -118,9 +118,9 @@ def parts(tmp_path_factory):
     folder, items = tmp_path_factory.mktemp("parts"), make_clicks().items.tolist()
     found = {}
     for number in (2, 5):
-        paths = pm.files.split(make_clicks(), folder / str(number), number).paths
+        paths = pm.data.split(make_clicks(), folder / str(number), number).paths
         assert len(paths) == number
-        found[number] = pm.files.Parts(paths, items=items)
+        found[number] = pm.data.Parts(paths, items=items)
     return found
 
 
@@ -209,8 +209,8 @@ def test_workers_leave_no_trace_in_corrections(dask):
 @pytest.mark.parametrize("n_parts", [2, 5])
 @pytest.mark.parametrize("calibrate", [True, False])
 def test_the_cut_into_parts_leaves_no_trace_in_personal_scores(dask, tmp_path, n_parts, calibrate):
-    paths = pm.files.split(make_tastes(), tmp_path, n_parts).paths
-    parts = pm.files.Parts(paths, items=make_tastes().items.tolist())
+    paths = pm.data.split(make_tastes(), tmp_path, n_parts).paths
+    parts = pm.data.Parts(paths, items=make_tastes().items.tolist())
     found = pm.fit(parts, "personal", rng=3, calibrate=calibrate, executor=dask)
     assert_same_scores(found, wanted_scores(calibrate))
     assert len(found.users) == found.clicks.n_users == 0
@@ -273,9 +273,9 @@ def test_parts_that_say_nothing(dask, parts, tmp_path):
     items = make_clicks().items.tolist()
     empty = write_part(tmp_path / "a.parquet", [])
     eager = write_part(tmp_path / "z.parquet", [("zoe", item) for item in items])
-    odd = pm.files.Parts([empty, *parts[2].paths, eager], items=items)
+    odd = pm.data.Parts([empty, *parts[2].paths, eager], items=items)
     assert_same(fit(odd, "clusters", executor=dask), wanted("clusters"))
-    assert_same(fit(pm.files.Parts(odd.paths), "sampled", executor=dask), wanted("sampled"))
+    assert_same(fit(pm.data.Parts(odd.paths), "sampled", executor=dask), wanted("sampled"))
     assert (
         pm.recommendations.recommend_to(
             wanted("sampled"), tmp_path / "new", clicks=odd, executor=dask
@@ -283,9 +283,9 @@ def test_parts_that_say_nothing(dask, parts, tmp_path):
         == 120
     )
     for nothing, words in (
-        (pm.files.Parts([empty, eager]), "no informative rows"),
-        (pm.files.Parts([empty], items=items), "no informative rows"),
-        (pm.files.Parts([empty]), "at least 2 items, got 0"),
+        (pm.data.Parts([empty, eager]), "no informative rows"),
+        (pm.data.Parts([empty], items=items), "no informative rows"),
+        (pm.data.Parts([empty]), "at least 2 items, got 0"),
     ):
         with pytest.raises(ValueError, match=words):
             fit(nothing, "sampled", executor=dask)
@@ -298,7 +298,7 @@ def test_items_in_any_order(dask, parts):
     codes = last - prefs.codes
     codes = codes[np.lexsort((codes, owners))].astype(np.int32)
     other = pm.Clicks(prefs.weights, prefs.users, np.array(items, object), prefs.starts, codes)
-    found = fit(pm.files.Parts(parts[2].paths, items=items), "sampled", executor=dask)
+    found = fit(pm.data.Parts(parts[2].paths, items=items), "sampled", executor=dask)
     assert_same(found, fit(other, "sampled"))
     assert found.items.tolist() == items
 
@@ -595,7 +595,7 @@ def break_part(parts, folder, how):
         table = pq.read_table(broken)
         items = pa.array(["strange", *table["item"].to_pylist()[1:]])
         pq.write_table(table.set_column(1, "item", items), broken)
-    return pm.files.Parts(paths, items=parts.items), broken
+    return pm.data.Parts(paths, items=parts.items), broken
 
 
 BROKEN = [
@@ -693,7 +693,7 @@ def test_what_a_cluster_does_not_do(dask, parts):
 def test_parts_must_rise(dask, parts):
     paths = parts[5].paths
     with pytest.raises(ValueError, match=r"first user, 'u.*', does not come after 'u.*', the last"):
-        pm.fit(pm.files.Parts([*paths[1:], paths[0]]), "pseudo", alpha=3, executor=dask)
+        pm.fit(pm.data.Parts([*paths[1:], paths[0]]), "pseudo", alpha=3, executor=dask)
 
 
 def test_users_must_be_in_one_part(dask, parts, tmp_path):
@@ -704,7 +704,7 @@ def test_users_must_be_in_one_part(dask, parts, tmp_path):
     paths[1] = write_part(tmp_path / "part-00001.parquet", rows)
     for items in (None, parts[5].items):
         with pytest.raises(ValueError, match=f"its first user, '{last}', does not come after"):
-            pm.fit(pm.files.Parts(paths, items=items), "pseudo", alpha=3, executor=dask)
+            pm.fit(pm.data.Parts(paths, items=items), "pseudo", alpha=3, executor=dask)
 
 
 def test_clients_that_are_none(client):

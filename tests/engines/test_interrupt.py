@@ -42,6 +42,28 @@ def test_a_long_draw_is_interrupted():
     assert seconds_to_end(LONG_DRAW, 0.5) < 2 + SLACK
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_an_interrupt_while_a_thread_starts_does_not_keep_the_process_from_ending():
+    code = """
+import os, signal, threading
+from pseudomallows.engines.executors import all_cores
+start = threading.Thread.start
+
+def interrupted_start(thread):
+    start(thread)
+    if threading.current_thread() is threading.main_thread():
+        os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread.start = interrupted_start
+os.cpu_count = lambda: 2
+if hasattr(os, "sched_getaffinity"):
+    os.sched_getaffinity = lambda _: {0, 1}
+list(all_cores().map(abs, [-1, -2]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "KeyboardInterrupt" in done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 @pytest.mark.parametrize("wait", [2, 6])

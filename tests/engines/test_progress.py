@@ -9,7 +9,7 @@ import pytest
 from numba.core import event
 
 import pseudomallows as pm
-from pseudomallows.engines.progress import Bar, tell_when_compiling
+from pseudomallows.engines.progress import Bar, when_compiling
 
 SLOW = """
 import time, sys
@@ -90,7 +90,7 @@ def test_of_bars_within_each_other_the_innermost_is_shown(capsys):
 
 def test_compiling_is_told_once():
     told = []
-    with tell_when_compiling(lambda: told.append(1)):
+    with when_compiling(lambda: told.append(1)):
         for _ in range(3):
             with event.trigger_event("numba:compile"):
                 pass

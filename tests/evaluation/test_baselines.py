@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 
 import pseudomallows as pm
+from pseudomallows.data import Clicks
 from pseudomallows.evaluation import baselines
-from pseudomallows.preferences import Clicks
 
 
 def test_ease_is_the_regression_of_steck(monkeypatch):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.data.splits import hide_random, keep_first
 from pseudomallows.evaluation import Calibration
 from pseudomallows.evaluation.check import CalibrationCheck
-from pseudomallows.preferences.splits import hide_random, keep_first
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +121,8 @@ def test_small_probabilities_have_a_small_tolerance():
     assert large.answer == "yes"
 
 
-def test_one_call_gives_one_warning(data, fitted):
-    """Not one for each number of later clicks that the correction does not cover."""
+def test_longer_windows_than_were_learnt_give_no_warning(data, fitted):
+    """Their odds are those of the largest one, and they sum to their own number."""
     seen, every = data.shown, np.arange(20)
     later = {
         user: np.setdiff1d(every, seen.codes[seen.owners == user])[: 8 + user % 6].tolist()
@@ -130,7 +130,8 @@ def test_one_call_gives_one_warning(data, fitted):
     }
     fresh = replace(fitted)  # a recommender warns once
     assert fresh.correction.largest < 8
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         pm.check(fresh, later)
-    assert [each.category for each in caught] == [pm.diagnostics.UncorrectedWarning]
+    found = pm.recommend(fresh, 20, users=list(range(50)), window=9).probabilities
+    assert np.nansum(found, axis=1) == pytest.approx(np.full(50, 9.0))

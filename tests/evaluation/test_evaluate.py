@@ -6,7 +6,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.evaluation.baselines import most_clicked
-from pseudomallows.evaluation.figures import calibrate
+from pseudomallows.evaluation.figures import calibrate, check_calibration
 
 
 def quietly(*arguments, **options):
@@ -176,3 +176,32 @@ def test_a_verdict_says_how_far_probabilities_are_off():
     assert sure.verdict.answer == "no"
     assert off in repr(sure)
     assert off in sure._repr_html_()
+
+
+def test_logs_of_one_visit_each_are_judged_by_last_clicks_and_few_users_tell_nothing():
+    """Hardly anybody has clicks before and after a date."""
+    rng = np.random.default_rng(1)
+    visits = np.sort(rng.random(300)) * 1e7
+    rows = [
+        (user, item, visits[user] + place)
+        for user in range(300)
+        for place, item in enumerate(rng.permutation(30)[: rng.integers(12, 16)].tolist())
+    ]
+    users, items, times = zip(*rows, strict=True)
+    clicks = pm.Preferences.from_clicks({"user": users, "item": items, "time": times})
+    usual = pm.evaluate(clicks, k=3, method="personal", rng=1)
+    assert usual.judged.by == "each user's last 10 clicks"
+    assert usual.n_users == 300
+    cut = pm.evaluate(clicks, k=3, method="personal", split="time", rng=1)
+    assert cut.n_users < 30
+    assert cut.verdict.answer == "with care"
+    assert cut.verdict.words.startswith("Too few users to tell")
+    same = pm.Preferences.from_clicks({"user": users, "item": items, "time": [5.0] * len(users)})
+    assert "at random" in pm.evaluate(same, k=3, method="personal", rng=1).judged.by
+
+
+def test_small_probabilities_that_are_a_quarter_too_low_are_said():
+    check = check_calibration("clicks", 0.083, 0.007, 0.06, 0.023)
+    assert check.answer == "with care"
+    assert "too low on average" in check.words
+    assert check_calibration("clicks", 0.065, 0.007, 0.06, 0.005).answer == "yes"

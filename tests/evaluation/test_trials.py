@@ -44,7 +44,7 @@ def test_all_clicks_from_a_time_on_are_hidden(prefs):
     assert words_of(found.shown) == ["abcd", "ab", "", "ab", ""]
     assert found.judged.tolist() == [1]
     assert found.who.others == {"without a click before 4": 2, "without a click after it": 2}
-    assert found.window == 1
+    assert found.windows.tolist() == [1]
     assert trial(prefs, "time", share=0.3).hidden.times.min() == 9  # 6 of 19
     with pytest.raises(ValueError, match="no user can be judged by all clicks from 10 on: 1 with"):
         trial(prefs.take([0, 2]), "time", at=10)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.paper.search import rank_divergence
+from pseudomallows.scores import rank_divergence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 
 import best_orders
 import best_sigma
+import conjecture
 import iterative_search
 import medians
 import paper
@@ -21,7 +22,7 @@ import sigma_heat
 import user_orders
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = [medians, best_orders, iterative_search, sigma_heat, best_sigma, user_orders]
+SCRIPTS = [medians, best_orders, conjecture, iterative_search, sigma_heat, best_sigma, user_orders]
 NAMES = [script.__name__ for script in SCRIPTS]
 NAMES += ["accuracy_rankings", "accuracy_clicks", "case_study", "scaling"]
 
@@ -132,6 +133,61 @@ def test_the_heat_plot_of_best_orders_counts_visits():
     shares = best_orders.places([{"best": "4 2 1 3 5"}, {"best": "5 1 2 3 4"}])
     np.testing.assert_array_equal(shares[2], [0.5, 0.5, 0.0])
     np.testing.assert_array_equal(shares.sum(axis=1), 1)
+
+
+# The conjecture
+
+
+def test_all_orders_are_consistent_from_the_alpha_of_figure_1_on(rows_of):
+    for row in paper.select(rows_of(conjecture), part="threshold"):
+        assert row["all"] == pytest.approx(row["edge_median"], abs=1e-9)
+        assert row["others"] <= row["all"] + 1e-9
+    nine = paper.select(rows_of(conjecture), part="threshold", n_items=9)[0]
+    probabilities = [
+        pm.Mallows(np.arange(1, 10), nine["all"] + step).rank_probabilities()[0, 0]
+        for step in (-0.01, 0.01)
+    ]
+    assert probabilities[0] < 0.5 < probabilities[1]
+    counts = {
+        (r["n_items"], r["alpha"]): r["number"]
+        for r in paper.select(rows_of(conjecture), part="count")
+    }
+    assert counts[5, 0.5] == 4
+    assert counts[5, 2.0] == 120
+
+
+@pytest.mark.parametrize(
+    ("n_items", "others", "everything"),
+    [
+        (3, 0.824, 0.824),
+        (5, 0.677, 1.983),
+        (7, 0.561, 2.941),
+        (9, 0.475, 3.835),
+        (12, 0.375, 5.137),
+    ],
+)
+def test_the_borders_of_the_phase_diagram(n_items, others, everything):
+    lowest = conjecture.lowest_alpha
+    assert lowest(conjecture.others_are_consistent, n_items) == pytest.approx(others, abs=5e-4)
+    assert lowest(conjecture.all_are_consistent, n_items) == pytest.approx(everything, abs=5e-4)
+    assert (
+        abs(lowest(conjecture.all_are_consistent, n_items + 1) - everything) > 0.1
+    )  # not of any n
+
+
+def test_the_best_order_is_a_v_with_many_users(rows_of):
+    for row in paper.select(rows_of(conjecture), part="expected", n_users=1000):
+        assert 0 < row["lowest"] < 1e-3
+        assert row["lowest_v"] == pytest.approx(row["lowest"], rel=1e-9)
+        assert row["median"] > 10 * row["lowest"]
+
+
+def test_divergences_of_the_conjecture_are_those_of_the_package():
+    rankings = pm.Mallows(np.arange(1, 6), 1.5).draw(50, rng=1)
+    law = pm.PseudoMallows(rankings, 1.5)
+    values = conjecture.divergences_of_orders(law.posterior_weights)
+    for place, order in list(enumerate(itertools.permutations(range(5))))[::7]:
+        assert values[place] == pytest.approx(law.evidence(order).divergence, rel=1e-6)
 
 
 # Figures 3 and 4

@@ -19,8 +19,7 @@ import pseudomallows as pm
 import scaling
 from helpers import choose, p_value
 from metropolis import MetropolisChain
-from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.paper.search import rank_divergence
+from pseudomallows.scores import rank_divergence, share_of_ranks
 
 SEED = 20_240_901
 SCRIPTS = [accuracy_rankings, accuracy_clicks, case_study, scaling]
@@ -225,7 +224,8 @@ def test_methods_that_learn_beat_popularity_on_purchases(made):
     assert accuracy[case_study.PSEUDO] > accuracy[case_study.CHAIN] + 0.03
     gaps = {r["method"]: r["calibration_error"] for r in paper.select(rows, part="accuracy")}
     assert gaps[case_study.CHAIN] > 2 * gaps[case_study.PSEUDO]
-    assert gaps[case_study.CORRECTED] < gaps[case_study.PERSONAL]
+    # learnt from clicks hidden at random, as these are, so both are calibrated
+    assert max(gaps[case_study.CORRECTED], gaps[case_study.PERSONAL]) < gaps[case_study.CHAIN] / 4
 
 
 def test_the_case_study_reads_a_split_from_files(tmp_path):
@@ -240,9 +240,9 @@ def test_the_case_study_reads_a_split_from_files(tmp_path):
 def test_prices_bring_draws_nearer_and_weights_make_them_exact(made):
     _, rows = made(scaling)
     gaps = {law: mean_of(rows, "divergence", law=law) for law in scaling.LAWS}
-    assert gaps["balanced"] < gaps["V orders, best sigma"] / 1.5
-    assert gaps["balanced matrix"] < gaps["balanced"] / 1.5
-    assert gaps["balanced, weighted"] < gaps["balanced"] / 10
+    assert gaps["balanced"] < gaps["V orders, best sigma"] / 5  # with foresight
+    assert gaps["balanced matrix"] < gaps["V orders, best sigma"] / 5
+    assert gaps["balanced, weighted"] < gaps["balanced"] / 3
     assert gaps["exact draws"] < 0.1
 
 

@@ -7,9 +7,10 @@ import pytest
 
 import naive
 from helpers import interpreted, p_value
+from pseudomallows.distances.kendall import log_factorials
 from pseudomallows.kernels import block_sums as kernels
 from pseudomallows.kernels.streams import Streams
-from pseudomallows.laws.full import close_gaps, log_factorials
+from pseudomallows.laws.full import close_gaps
 from pseudomallows.rankings import orderings_of
 
 pytestmark = pytest.mark.kernel
@@ -71,6 +72,34 @@ def test_compiled_and_interpreted_draws_are_equal():
         kernel(streams, rows, CONSENSUS, 0.7, draw)
     assert np.array_equal(*latent)
     assert (np.sort(latent[0], axis=1) == np.arange(1, 6)).all()
+
+
+def bucket_draws(row, alpha, n_draws=6000):
+    rows = np.repeat(close_gaps(row[None]), n_draws, axis=0)
+    latent = np.zeros((n_draws, 5), np.int32)
+    streams = Streams(7, 1, np.arange(n_draws), np.ones(n_draws, np.int64))
+    kernels.draw_bucket_latent(streams, rows, orderings_of(CONSENSUS), alpha / 5, latent)
+    return latent
+
+
+@pytest.mark.parametrize("row", BUCKETS[1:], ids=str)
+def test_draws_of_buckets_under_kendall_follow_their_law(row):
+    law = {
+        full: naive.weight(full, CONSENSUS.tolist(), 4.0, "kendall")
+        for full in naive.completions(row.tolist())
+    }
+    assert p_value(bucket_draws(row, 4.0), naive.normalise(law)) > 1e-4
+    if len(law) > 10:
+        assert p_value(bucket_draws(row, 6.0), naive.normalise(law)) < 1e-6
+
+
+def test_compiled_and_interpreted_draws_of_buckets_are_equal():
+    rows, latent = close_gaps(BUCKETS), np.zeros((2, 5, 5), np.int32)
+    streams, kernel = Streams(3, 2, np.arange(5), np.ones(5, np.int64)), kernels.draw_bucket_latent
+    for draw, each in zip(latent, (kernel, interpreted(kernel)), strict=True):
+        each(streams, rows, orderings_of(CONSENSUS), 0.7, draw)
+    assert np.array_equal(*latent)
+    assert (latent[0, 0] == BUCKETS[0]).all()
 
 
 def test_inversions_of_a_full_ranking_are_kendalls_distance():

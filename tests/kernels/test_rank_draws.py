@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.kernels.rank_draws import cp_of_draws, intervals_of_draws
-from pseudomallows.posteriors.intervals import intervals_of
+from pseudomallows.posterior.intervals import intervals_of
+from pseudomallows.scores import share_of_ranks
 
 pytestmark = pytest.mark.kernel
 

@@ -14,8 +14,8 @@ from pseudomallows import distances
 from pseudomallows.laws import augmented
 from pseudomallows.laws.augmented import AugmentedLaw
 from pseudomallows.laws.block_laws import RankedBlocks
-from pseudomallows.laws.full import FullLaw, close_gaps, has_buckets_only, in_order_of
-from pseudomallows.laws.law import Clusters
+from pseudomallows.laws.full import FullLaw, close_gaps, has_buckets_only
+from pseudomallows.laws.law import Clusters, in_order_of
 from pseudomallows.laws.registry import make_law
 from pseudomallows.sampling.chain import Chain, Moves, new_state
 
@@ -231,15 +231,17 @@ def test_cuts_into_blocks_and_threads_change_no_latent_ranking(monkeypatch):
     found, labels = [], (np.arange(100) % 2).astype(np.int32)
     clusters = Clusters(np.array([[1, 2, 3, 4], [4, 3, 2, 1]], dtype=np.int32), np.ones(2))
     for size, n_threads in ((1000, 1), (7, 1), (7, 2)):
+        n_blocks = []
 
-        def cut_rows(n_rows, size=size):
+        def cut_rows(n_rows, size=size, n_blocks=n_blocks):
+            n_blocks.append(-(-n_rows // size))
             return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
         monkeypatch.setattr(augmented, "cut_rows", cut_rows)
         law = law_of("cayley", ROWS * 20, pm.Threads(n_threads))
-        assert (len(law.blocks) > 1) == (size < 1000)
         latent = law.first_latent(clusters, labels)
         latent, consensus = law.complete(clusters, labels, latent, NO_ERRORS, 5, 1)
+        assert n_blocks == ([1, 1] if size == 1000 else [8, 8])  # of each cluster
         found.append((latent.tolist(), consensus.tolist()))
     assert found[0] == found[1] == found[2]
 

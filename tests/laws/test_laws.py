@@ -209,7 +209,7 @@ def test_weights_of_rows_count_as_users(case):
     law = case.law()
     rows = np.repeat(np.arange(case.prefs.n_users), case.prefs.weights)
     each = case.prefs.take(rows)
-    each = pm.preferences.preferences.replace(each, weights=np.ones(len(rows), dtype=np.int64))
+    each = pm.data.preferences.replace(each, weights=np.ones(len(rows), dtype=np.int64))
     repeated = make_law(each, pm.Threads(1), case.distance, gaps="equal")
     clusters = clusters_of(case)
     assert repeated.n_users == law.n_users
@@ -223,7 +223,7 @@ def test_weights_of_rows_count_as_users(case):
             assert tally.curve(clusters.consensus[0])(2.0) == same.curve(clusters.consensus[0])(2.0)
     values = law.memberships(clusters, WEIGHTS, True)[1]
     assert repeated.memberships(clusters, WEIGHTS, True)[1] == values
-    unweighted = pm.preferences.preferences.replace(
+    unweighted = pm.data.preferences.replace(
         case.prefs, weights=np.ones(case.prefs.n_users, dtype=np.int64)
     )
     other = make_law(unweighted, pm.Threads(1), case.distance, gaps="equal")

@@ -9,13 +9,13 @@ from scipy.stats import chisquare
 
 import naive
 from helpers import interpreted
+from pseudomallows.distances.kendall import log_binomials
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule.own_orders import GridProbabilities
 from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
 from pseudomallows.kernels.kendall import click_sums as kernels
 from pseudomallows.laws import own_laws
-from pseudomallows.laws.click_laws import far_places, log_binomials
-from pseudomallows.laws.own_laws import OWN_LAWS, OwnKendallLaw
+from pseudomallows.laws.own_laws import OWN_LAWS, OwnKendallLaw, far_places
 
 pytestmark = pytest.mark.kernel
 

@@ -5,9 +5,9 @@ import pytest
 import pseudomallows as pm
 from pseudomallows import distances
 from pseudomallows.laws.augmented import AugmentedLaw
-from pseudomallows.laws.block_laws import RankedBlocks
-from pseudomallows.laws.click_laws import ClickBlocks, KendallClicks
+from pseudomallows.laws.block_laws import ClickBlocks, RankedBlocks
 from pseudomallows.laws.full import FullLaw
+from pseudomallows.laws.kendall_clicks import KendallClicks
 from pseudomallows.laws.registry import find_law, make_law
 from pseudomallows.laws.votes import VoteLaw
 

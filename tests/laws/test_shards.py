@@ -5,8 +5,9 @@ import pytest
 
 import pseudomallows as pm
 from law_cases import relabel
-from pseudomallows.files.parquet_parts import Parts
-from pseudomallows.laws.click_laws import ClickBlocks, KendallClicks
+from pseudomallows.data.parquet_parts import Parts
+from pseudomallows.laws.block_laws import ClickBlocks
+from pseudomallows.laws.kendall_clicks import KendallClicks
 from pseudomallows.laws.law import Clusters
 from pseudomallows.laws.registry import make_law
 from pseudomallows.laws.shards import ShardedClicks, join_rows, open_parts, send_clicks

@@ -39,7 +39,7 @@ def tied_rows(draw):
     return [0 if first in hidden else first for first in firsts]
 
 
-@pytest.mark.filterwarnings("ignore::pseudomallows.preferences.ZeroBasedWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.data.ZeroBasedWarning")
 @given(tied_rows(), st.data(), st.sampled_from([0.0, 1.3, 30.0]))
 def test_log_likelihood_equals_enumeration(row, data, alpha):
     consensus = data.draw(st.permutations(range(1, len(row) + 1)))

@@ -51,7 +51,7 @@ def prefs_named(prefs):
 
 
 def test_a_tie_is_half_a_vote_for_each():
-    tied = pm.preferences.Pairs(
+    tied = pm.data.Pairs(
         np.array([1, 1]),
         np.arange(2),
         np.arange(3),

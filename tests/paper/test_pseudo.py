@@ -10,6 +10,7 @@ import pseudomallows as pm
 from helpers import choose, interpreted, p_value
 from pseudomallows.kernels import pseudo_draws as kernels
 from pseudomallows.kernels import subsets
+from pseudomallows.scores import rank_divergence, share_of_ranks
 
 RANKINGS = [[1, 2, 3, 4], [2, 1, 3, 4], [1, 3, 2, 4]]
 VISIT_ORDER = [2, 0, 3, 1]
@@ -63,6 +64,58 @@ def test_noise_on_the_v_ranking_changes_the_law_as_its_orders_say():
     laws = [naive.pseudo_mallows(RANKINGS, 1.0, order) for order in orders]
     uniform_orders = {key: sum(law[key] for law in laws) / len(laws) for key in laws[0]}
     assert p_value(wild, uniform_orders) > 1e-4
+
+
+def test_auto_takes_the_noise_that_brings_draws_nearest_to_the_exact_posterior():
+    for n_users, alpha, is_0 in [(100, 1.0, False), (500, 6.0, True)]:
+        rankings = pm.simulate_rankings(n_users, 12, alpha, rng=1).rankings
+        found = pm.PseudoMallows(rankings, alpha, sigma="auto")
+        exact = found.exact_rank_probabilities()
+
+        def gap(sigma, exact=exact, rankings=rankings, alpha=alpha):
+            draws = pm.PseudoMallows(rankings, alpha, sigma).draw(4000, rng=1)
+            return rank_divergence(share_of_ranks(draws), exact)
+
+        assert (found.sigma == 0) == is_0
+        gaps = [gap(sigma) for sigma in (0, 1, 2, 3, 5)]
+        assert gap(found.sigma) <= 1.4 * min(gaps)
+        assert is_0 or gap(found.sigma) < 0.7 * gaps[0]
+        assert found.sigma == pm.PseudoMallows(rankings, alpha, sigma="auto").sigma
+        same = pm.PseudoMallows(rankings, alpha, found.sigma).draw(5, rng=2)
+        np.testing.assert_array_equal(found.draw(5, rng=2), same)
+
+
+def test_orders_of_ones_own_give_the_mixture_over_them():
+    def sampler(n_draws, rng):
+        return np.where(rng.random((n_draws, 1)) < 0.3, [3, 1, 0, 2], VISIT_ORDER)
+
+    laws = [naive.pseudo_mallows(RANKINGS, 1.0, order) for order in ([3, 1, 0, 2], VISIT_ORDER)]
+    law = {key: 0.3 * laws[0][key] + 0.7 * laws[1][key] for key in laws[0]}
+    q = pm.PseudoMallows(RANKINGS, 1.0)
+    assert p_value(q.draw(20_000, rng=3, visit_order=sampler), law) > 1e-4
+    assert p_value(q.draw(20_000, rng=3, visit_order=VISIT_ORDER), law) < 1e-6
+    orders = sampler(50, np.random.default_rng(1))
+    for draw, order in zip(q.draw_weighted(50, 1, orders).rankings, orders, strict=True):
+        assert np.isfinite(q.log_probability(draw, order))
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        ([[0, 1, 2, 3]], "an order for each draw, .2, 4., got .1, 4."),
+        ([[0, 1, 2, 3], [0, 1, 2, 2]], r"visit_order\[1\] must hold each of the items 0..3 once"),
+        (lambda n_draws, rng: np.zeros((n_draws, 4), int), "2 of 2 have this problem"),
+    ],
+)
+def test_wrong_orders_are_refused(order, words):
+    with pytest.raises(ValueError, match=words):
+        pm.PseudoMallows(RANKINGS, 1.0).draw(2, rng=1, visit_order=order)
+
+
+@pytest.mark.parametrize(("sigma", "error"), [("best", ValueError), (None, TypeError)])
+def test_a_wrong_sigma_is_refused(sigma, error):
+    with pytest.raises(error, match="sigma"):
+        pm.PseudoMallows(RANKINGS, 1.0, sigma=sigma)
 
 
 def test_ties_in_mean_rank_are_broken_at_random():
@@ -143,6 +196,35 @@ def test_draws_carry_their_weights():
     )
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_balanced_draws_have_foresight(alpha):
+    q = pm.PseudoMallows(RANKINGS, alpha, balanced=True)
+    law = naive.item_by_item(q.balanced_marginals().tolist(), VISIT_ORDER, True)
+    for ranking, probability in law.items():
+        assert q.log_probability(ranking, VISIT_ORDER) == pytest.approx(math.log(probability))
+
+
+@pytest.mark.parametrize(("alpha", "passes"), [(1.0, True), (1.2, False)])
+def test_draws_with_foresight_follow_their_law(alpha, passes):
+    weights = pm.PseudoMallows(RANKINGS, 1.0, balanced=True).balanced_marginals().tolist()
+    found = p_value(draws(alpha, balanced=True), naive.item_by_item(weights, VISIT_ORDER, True))
+    assert found > 1e-4 if passes else found < 1e-6
+
+
+def test_draws_of_the_balanced_weights_alone_are_caught():
+    weights = pm.PseudoMallows(RANKINGS, 1.0, balanced=True).balanced_marginals().tolist()
+    alone = naive.item_by_item(weights, VISIT_ORDER, foresees=False)
+    assert p_value(draws(1.0, balanced=True), alone) < 1e-6
+
+
+@pytest.mark.parametrize(("n_users", "n_items", "alpha"), [(500, 50, 5), (200, 200, 20)])
+def test_weights_hold_for_hundreds_of_items(n_users, n_items, alpha):
+    rankings = pm.Mallows(np.arange(1, n_items + 1), alpha).draw(n_users, rng=1)
+    found = pm.PseudoMallows(rankings, alpha, balanced=True).draw_weighted(4000, rng=1)
+    assert found.effective_size > 80  # without foresight 213 and 1.0, with it 3,487 and 123
+
+
 def test_balanced_draws_visit_the_items_in_uniform_order():
     q = pm.PseudoMallows(RANKINGS, 1.0, balanced=True)
     law = {r: math.exp(q.log_probability(r)) for r in naive.all_rankings(4)}
@@ -210,7 +292,7 @@ def test_weights_that_underflow_are_no_trouble():
     marginals = np.empty((3, 3))
     assert subsets.posterior_by_subsets(sharp, marginals) == pytest.approx(-3000, abs=1e-6)
     assert np.isfinite(marginals).all()
-    assert subsets.pseudo_by_subsets(sharp, np.arange(3), marginals) == pytest.approx(-3000)
+    assert subsets.pseudo_by_subsets(sharp, np.arange(3), False, marginals) == pytest.approx(-3000)
 
 
 @given(st.integers(2, 6), st.integers(0, 1000))

@@ -9,7 +9,8 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.kernels import subsets
-from pseudomallows.paper.search import leap_and_shift, next_order, rank_divergence, single_moves
+from pseudomallows.paper.search import leap_and_shift, next_order, single_moves
+from pseudomallows.scores import rank_divergence
 
 N_ITEMS = 5
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.data.splits import take_random
 from pseudomallows.engines.executors import Threads
 from pseudomallows.personal.click_shards import RemoteClicks
 from pseudomallows.personal.products import AllProducts, taken_from
-from pseudomallows.preferences.splits import take_random
 
 
 class Here:

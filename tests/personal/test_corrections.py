@@ -22,7 +22,7 @@ from pseudomallows.personal.calibrate import (
     thin_places,
 )
 from pseudomallows.personal.next_clicks import Later, windows_for
-from pseudomallows.posteriors.corrections import Correction, marks_of
+from pseudomallows.posterior.corrections import Correction, marks_of
 
 MARKS = np.array([0.0, 0.5, -1.0, 3.0, 10])
 
@@ -302,21 +302,21 @@ def test_a_longer_window_never_has_a_lower_probability():
             before = found
 
 
-def test_beyond_the_largest_window_a_warning_says_what_to_do():
+def test_far_beyond_the_largest_window_a_warning_says_what_to_do():
     _, _, posterior = shop()
-    fresh = replace(posterior)  # a recommender warns once of a window
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pm.recommend(posterior, 17, users=[2])  # 16 is the largest
+        pm.recommend(replace(posterior), 20, window=5, users=[1])
+    small = replace(posterior.correction, largest=2)  # a recommender warns once of a window
+    fresh = replace(posterior, correction=small)
     words = (
-        r"next 17 items are not corrected: what is observed was learnt for windows of 1 to 16\. .*"
-        r"window of 16 or less, or fit with held_out= later clicks, 17 or more"
+        r"next 17 items are not corrected: what is observed was learnt for windows of 1 to 2, .*"
+        r"window of 10 or less, or fit with held_out= later clicks, 17 or more"
     )
     with pytest.warns(pm.diagnostics.UncorrectedWarning, match=words) as caught:
         pm.recommend(fresh, 17, users=[1])
-    assert (caught[0].message.window, caught[0].message.largest) == (17, 16)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pm.recommend(fresh, 17, users=[2])
-        pm.recommend(replace(posterior), 16, users=[1])
-        pm.recommend(replace(posterior), 20, window=5, users=[1])
+    assert (caught[0].message.window, caught[0].message.largest) == (17, 2)
 
 
 def test_who_asked_for_no_correction_is_not_warned():

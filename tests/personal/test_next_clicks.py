@@ -1,14 +1,15 @@
 """Corrections for what comes next, and old clicks that weigh less."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.data.splits import hide_last
 from pseudomallows.personal.next_clicks import draw_numbers, split_inside
-from pseudomallows.posteriors.recency import Recency
-from pseudomallows.preferences.splits import hide_last
+from pseudomallows.posterior.recency import Recency
 from pseudomallows.sampling.reproduce import call_of
 
 N_ITEMS, N_TOPICS = 40, 4
@@ -75,7 +76,6 @@ def test_old_clicks_weigh_less_where_tastes_change(fits, drifting):
 def test_old_clicks_weigh_the_same_where_they_do_not():
     found = pm.fit(log(drifts=False, n_users=300), "personal", blend=False, rng=1)
     assert found.recency is None
-    assert found.settings["options"]["calibration"] == "last"
 
 
 def test_what_was_chosen_is_kept_with_the_fit(fits, drifting, tmp_path):
@@ -86,7 +86,7 @@ def test_what_was_chosen_is_kept_with_the_fit(fits, drifting, tmp_path):
     some = drifting.shown.users[:5].tolist()
     one, other = (pm.recommend(fit, 3, users=some) for fit in (found, fits["last"]))
     assert (one.probabilities == other.probabilities).all()
-    assert "calibrate" not in call_of(found)  # with times it is the usual way
+    assert "calibrate='last'" in call_of(found)
     assert "calibrate='random'" in call_of(fits["random"])
 
 
@@ -95,9 +95,27 @@ def test_a_date_divides_the_clicks_to_learn_from(drifting):
         warnings.simplefilter("ignore")
         found = pm.fit(drifting.shown, "personal", blend=False, calibrate="cut", rng=1)
     assert found.settings["options"]["calibration"] == "cut"
-    shown, hidden = split_inside(drifting.shown, "cut", np.random.default_rng(1))
-    assert np.nanmax(shown.times) < np.nanmin(hidden.times)
-    assert 0.15 < len(hidden.codes) / len(drifting.shown.codes) < 0.3
+    inside = split_inside(drifting.shown, "cut", np.random.default_rng(1))
+    usual = np.flatnonzero(inside.is_usual)
+    shown, hidden = inside.shown.take(usual), inside.hidden.take(usual)
+    assert np.nanmax(shown.times) < inside.now <= np.nanmin(hidden.times)
+    assert 0.15 < len(hidden.codes) / (len(shown.codes) + len(hidden.codes)) < 0.3
+    few = np.setdiff1d(np.flatnonzero(inside.hidden.n_clicks), usual)
+    assert set(inside.shown.n_clicks[few]) <= {1, 2, 3, 5, 8, 12}
+    firsts, later = inside.shown.take(few), inside.hidden.take(few)
+    assert all(
+        firsts.times[firsts.owners == row].max() <= later.times[later.owners == row].min()
+        for row in range(len(few))
+    )
+
+
+def test_a_date_that_divides_few_users_is_replaced_by_the_last_clicks():
+    """Everybody comes once: nobody has clicks before and after a date."""
+    prefs = log(drifts=False, n_users=200)
+    visits = replace(prefs, times=prefs.times + 86_400.0 * 30 * prefs.owners)
+    assert split_inside(visits, "cut", np.random.default_rng(1), is_asked=False).how == "last"
+    found = pm.fit(visits, "personal", blend=False, rng=1)
+    assert found.settings["options"]["calibration"] == "last"
 
 
 def test_without_times_clicks_are_hidden_at_random():
@@ -119,10 +137,9 @@ def test_too_few_users_teach_nothing():
 
 def test_a_third_of_the_clicks_is_left_or_a_few():
     n_clicks = np.arange(200)
-    found = draw_numbers(n_clicks, np.random.default_rng(1))
+    found, is_few = draw_numbers(n_clicks, np.random.default_rng(1))
     assert (found[2:] > 0).all()
     left = n_clicks - found
-    is_few = found > 2 * n_clicks / 3
     assert 0.2 < is_few.mean() < 0.4
-    assert set(left[is_few]) == {1, 2, 3, 5, 8}
+    assert set(left[is_few & (found > 0)]) == {1, 2, 3, 5, 8, 12}
     assert set(found[100:][~is_few[100:]]) == {1, 3, 10, 30}

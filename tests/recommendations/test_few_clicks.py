@@ -25,10 +25,13 @@ def fit_of(kind):
     prefs = halves()[0]
     if kind == "times":
         return pm.fit(prefs, "personal", rng=1)
+    if kind == "last":
+        since = replace(prefs, times=prefs.times - prefs.times.min())  # no dates, so no visits
+        return pm.fit(since, "personal", blend=False, calibrate="last", rng=1)
     return pm.fit(replace(prefs, times=None), "personal", calibrate=kind, rng=1)
 
 
-@pytest.mark.parametrize("kind", ["times", "random", False])
+@pytest.mark.parametrize("kind", ["times", "last", "random", False])
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_probabilities_of_all_unseen_items_sum_to_the_window(kind, data):
@@ -76,7 +79,7 @@ def test_a_user_without_clicks_gets_calibrated_popularity_without_times_too():
 
 
 def test_the_same_clicks_have_the_same_probabilities_by_name_in_order_and_with_times():
-    fit, prefs = fit_of("times"), halves()[0]
+    fit, prefs = fit_of("last"), halves()[0]
     assert fit.recency is not None
     assert fit.recency.unit == "clicks"
     by_name = pm.recommend(fit, 5)
@@ -108,7 +111,7 @@ def test_the_same_clicks_have_the_same_probabilities_by_name_in_order_and_with_t
 
 
 def test_clicks_of_unknown_order_are_served_by_what_was_learnt_without_recency(tmp_path):
-    fit = fit_of("times")
+    fit = fit_of("last")
     given, later = next_clicks(halves()[1], 5, 3, True, np.random.default_rng(2))
     sets = {user: set(items) for user, items in given.items()}
     found = pm.recommend(fit, 3, clicks=sets)
@@ -122,6 +125,6 @@ def test_clicks_of_unknown_order_are_served_by_what_was_learnt_without_recency(t
 
 
 def test_reasons_add_up_to_the_score_with_recency():
-    fit, user = fit_of("times"), halves()[0].users[0]
+    fit, user = fit_of("last"), halves()[0].users[0]
     best = pm.recommend(fit, 1, users=[user]).to_rows()[0]["item"]
     assert "everything else" not in str(pm.explain(fit, user, best))

@@ -127,7 +127,7 @@ def test_users_known_by_rankings_have_a_choice_too():
 
 def test_parts_have_a_choice_by_names(prefs, posterior, tmp_path):
     named = prefs.rename(users=[f"u{i:02}" for i in range(60)])
-    parts = pm.files.split(named, tmp_path / "parts", 2)
+    parts = pm.data.split(named, tmp_path / "parts", 2)
     how = {"exclude": {"u03": [1, 2]}, "only": list(range(9))}
     pm.recommendations.recommend_to(posterior, tmp_path / "out", 2, clicks=parts, **how)
     expected = pm.recommend(posterior, 2, clicks=named, **how)

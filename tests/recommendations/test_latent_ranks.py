@@ -1,4 +1,6 @@
-"""Users known by rankings or comparisons: answers by the latent rankings that a fit has kept."""
+"""Users known by rankings or comparisons: answers by latent rankings, drawn or kept."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.recommendations import user_intervals
+from pseudomallows.recommendations.latent_ranks import LatentRanks
 
 pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 ITEMS = ["ale", "gin", "rum", "tea"]
@@ -65,21 +68,92 @@ def test_latent_rankings_of_partial_rankings_are_kept(distance, n_clusters):
     assert len(np.unique(found.latent[:, :, 3].reshape(-1, 4), axis=0)) > 1  # of who says nothing
 
 
-@pytest.mark.parametrize("distance", ["footrule", "kendall"])
-def test_kept_rankings_of_partial_rankings_have_their_exact_law(distance):
+@pytest.mark.parametrize("distance", ["footrule", "kendall", "hamming"])
+def test_rankings_of_users_known_in_part_are_drawn_from_their_exact_law(distance, tmp_path):
     prefs = pm.Preferences.from_rankings(PARTIAL, items=ITEMS)
     how = {"alpha": 2.0, "n_draws": 1000, "n_chains": 2, "rng": 3, "distance": distance}
-    found = pm.fit(prefs, "mcmc", keep_latent=[1, 3], **how)
+    pm.fit(prefs, "mcmc", **how).save(tmp_path / "fit")
+    found = pm.load(tmp_path / "fit")  # which has the rankings of the users, and none that is drawn
+    assert found.latent.size == 0
+    assert np.array_equal(found.data.rankings, PARTIAL)
     exact = exact_ranks(knows(PARTIAL[1]), [knows(PARTIAL[0]), knows(PARTIAL[2])], 2.0, distance)
     probabilities = {
         row["item"]: row["probability"]
         for row in pm.recommend(found, 4, users=[1], window=2).to_rows()
     }
-    assert [probabilities[item] for item in ITEMS] == pytest.approx(
-        exact[:, :2].sum(axis=1), abs=0.04
-    )
-    low, high = user_intervals(found, 1)[3]
-    assert (low, high) == (1, 1)  # tea, which is known
+    first_two = [probabilities[item] for item in ITEMS]
+    assert first_two == pytest.approx(exact[:, :2].sum(axis=1), abs=0.04)
+    wrong = exact_ranks(knows(PARTIAL[2]), [knows(PARTIAL[0]), knows(PARTIAL[1])], 2.0, distance)
+    assert np.abs(wrong[:, :2].sum(axis=1) - first_two).max() > 0.08  # those of another user
+    assert user_intervals(found, 1)[3].tolist() == [1, 1]  # tea, which is known
+    everybody = pm.recommend(found, 4, window=2)
+    mine = dict(zip(everybody.items[1].tolist(), everybody.probabilities[1].tolist(), strict=True))
+    assert [mine[item] for item in range(4)] == first_two  # whoever else is asked about
+    kept = pm.fit(prefs, "mcmc", keep_latent=True, **how)  # the same draws
+    assert (kept.latent[:, :, 1] <= 2).mean(axis=(0, 1)) == pytest.approx(first_two, abs=1e-9)
+
+
+CAMPS = [[1, 2, 0, 0], [2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 2], [0, 0, 2, 1], [0, 0, 0, 0]]
+
+
+def by_clusters(found, row, distance):
+    """``[cluster]``: memberships; ``[item, rank - 1]``: of a user, given the draws, which count by
+    how probable the user is under them."""
+    table, memberships, total = np.zeros((4, 4)), np.zeros(2), 0.0
+    for place in np.ndindex(found.weights.shape):
+        clusters = zip(found.consensus[place], found.alpha[place], found.shares[place], strict=True)
+        for cluster, (consensus, alpha, share) in enumerate(clusters):
+            law = naive.mallows(tuple(consensus.tolist()), float(alpha), distance)
+            for ranking in naive.completions(row):
+                table[range(4), np.array(ranking) - 1] += share * law[tuple(ranking)]
+                memberships[cluster] += share * law[tuple(ranking)]
+                total += share * law[tuple(ranking)]
+    return memberships / total, table / total
+
+
+@pytest.mark.parametrize("distance", ["footrule", "kendall", "hamming"])
+def test_users_of_clusters_belong_to_them_as_enumeration_says(distance):
+    prefs = pm.Preferences.from_rankings(CAMPS * 3, items=ITEMS)
+    how = {"alpha": 3.0, "n_draws": 60, "n_chains": 2, "rng": 3, "distance": distance}
+    found = pm.fit(prefs, "mcmc", n_clusters=2, **how)
+    # new users, known in part or in full
+    new = [[0, 0, 1, 0], [4, 3, 1, 2], [0, 0, 0, 0]]
+    members = pm.recommendations.memberships(found, new)
+    exact = [by_clusters(found, row, distance)[0] for row in new]
+    assert members == pytest.approx(np.array(exact), abs=1e-9)
+    assert np.abs(members[0] - exact[1]).max() > 0.02
+    # one draw many times: labels and rankings of users of the fit, given the draw
+    first = {"consensus": found.consensus[:1, :1], "shares": found.shares[:1, :1]}
+    many = {name: np.repeat(array, 4000, axis=1) for name, array in first.items()}
+    one = {"alpha": np.full((1, 4000, 2), 3.0), "weights": np.full((1, 4000), 1 / 4000)}
+    fixed = replace(found, **many, **one)
+    for user in (0, 5):
+        table = LatentRanks(fixed, [user]).rank_probabilities()
+        assert table == pytest.approx(
+            by_clusters(fixed_small(fixed), CAMPS[user], distance)[1], abs=0.04
+        )
+    wrong = replace(
+        fixed, shares=np.broadcast_to([0.99, 0.01], fixed.shares.shape)
+    )  # other weights
+    table = LatentRanks(wrong, [5]).rank_probabilities()
+    assert np.abs(table - by_clusters(fixed_small(fixed), CAMPS[5], distance)[1]).max() > 0.04
+
+
+def fixed_small(found):
+    """The first draw alone."""
+    names = ("consensus", "alpha", "shares", "weights")
+    return replace(found, **{name: getattr(found, name)[:, :1] for name in names})
+
+
+def test_new_users_must_have_the_items_of_the_fit():
+    found = pm.fit(pm.Preferences.from_rankings(PARTIAL, items=ITEMS), "mcmc", n_draws=20, rng=1)
+    strange = pm.Preferences.from_rankings([[1, 2, 0, 0]], items=list("abcd"))
+    with pytest.raises(ValueError, match="must have the items of the fit"):
+        pm.recommendations.memberships(found, strange)
+    ulam = pm.fit(found.data, "mcmc", n_draws=20, rng=1, distance="ulam")
+    with pytest.raises(ValueError, match="partial rankings by ulam is not known"):
+        pm.recommendations.memberships(ulam, [[1, 0, 0, 0]])
+    assert pm.recommendations.memberships(ulam, [[0, 0, 0, 0]]).tolist() == [[1.0]]
 
 
 def test_what_is_not_kept_is_not_answered():

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import pseudomallows as pm
@@ -50,6 +51,8 @@ def read_back(path):
         rows = pq.read_table(path).to_pylist()
     elif name.endswith(".json"):
         rows = json.loads(path.read_text())
+    elif name.endswith(".xlsx"):
+        rows = pl.read_excel(path, raise_if_empty=False).to_dicts()
     else:
         text = gzip.decompress(path.read_bytes()).decode() if name.endswith("gz") else None
         lines = (path.read_text() if text is None else text).splitlines()
@@ -68,7 +71,7 @@ def rows_of(found):
     return list(zip(users, columns["place"].tolist(), items, probabilities, strict=True))
 
 
-ENDINGS = ["csv", "tsv", "csv.gz", "tsv.gz", "json", "parquet"]
+ENDINGS = ["csv", "tsv", "csv.gz", "tsv.gz", "json", "parquet", "xlsx"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -180,7 +183,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path, ending):
 
 @pytest.fixture
 def parts(tmp_path):
-    return pm.files.split(make_clicks(), tmp_path / "clicks", 3)
+    return pm.data.split(make_clicks(), tmp_path / "clicks", 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -200,7 +203,7 @@ def test_parts_of_numbers(tmp_path):
     """Their names are text in the file, and stay what they are in the model."""
     prefs = pm.simulate_clicks(30, 6, 5, 2, rng=1).preferences
     posterior = pm.fit(prefs, "personal", calibrate=False, rng=1)
-    parts = pm.files.split(prefs, tmp_path / "clicks", 2)
+    parts = pm.data.split(prefs, tmp_path / "clicks", 2)
     pm.recommendations.recommend_to(posterior, tmp_path / "answers", 2, clicks=parts)
     rows = [row for path in sorted((tmp_path / "answers").iterdir()) for row in read_back(path)]
     wanted = rows_of(pm.recommend(posterior, 2, clicks=prefs))
@@ -234,7 +237,7 @@ def test_a_user_of_two_parts_is_refused(tmp_path, parts):
     twice.write_bytes(Path(parts.paths[0]).read_bytes())
     with pytest.raises(ValueError, match=r"again.parquet: .* each user must be in one file"):
         pm.recommendations.recommend_to(
-            model(), tmp_path / "out", 2, clicks=pm.files.Parts([*parts.paths, twice])
+            model(), tmp_path / "out", 2, clicks=pm.data.Parts([*parts.paths, twice])
         )
 
 

@@ -32,7 +32,7 @@ def make_data(kind, n_users, n_items, value, rng):
 def joint_maximum(rankings):
     """The alpha of the highest likelihood over alpha and the consensus; full rankings."""
     costs = np.abs(rankings[:, :, None] - np.arange(1, rankings.shape[1] + 1)).sum(axis=0)
-    return pm.distributions.maximum_likelihood_alpha(rankings, best_assignment(costs))
+    return pm.maximum_likelihood_alpha(rankings, best_assignment(costs))
 
 
 @pytest.mark.parametrize("kind", ["full", "clicks", "top"])

@@ -17,9 +17,9 @@ from exact_posteriors import (
     state_of,
 )
 from pseudomallows.laws.augmented import AugmentedLaw
-from pseudomallows.laws.block_laws import RankedBlocks
-from pseudomallows.laws.click_laws import ClickBlocks, KendallClicks
+from pseudomallows.laws.block_laws import ClickBlocks, RankedBlocks
 from pseudomallows.laws.full import FullLaw
+from pseudomallows.laws.kendall_clicks import KendallClicks
 from pseudomallows.laws.law import Clusters
 from pseudomallows.laws.votes import VoteLaw
 from pseudomallows.sampling.chain import Chain, State, fresh_steps, new_state

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.files import archive as archive_module
+from pseudomallows.data import archive as archive_module
 from pseudomallows.sampling import checkpoint, start
 
 SHORT_STARTS = {"LEAST_RUNS": 4, "MOST_RUNS": 4, "RUN_SWEEPS": 3, "LAST_SWEEPS": 3}

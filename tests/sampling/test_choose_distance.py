@@ -7,6 +7,7 @@ import naive
 import pseudomallows as pm
 from pseudomallows import distances
 from pseudomallows.sampling.choose_distance import DistanceScores, estimate_log_likelihoods
+from pseudomallows.sampling.priors import default_prior
 
 TRUTHS = {"footrule": 12, "kendall": 12, "cayley": 20, "hamming": 40}
 
@@ -70,3 +71,18 @@ def test_rivals_are_those_within_two_standard_errors():
     scores = np.array([[0.0, 1.0, 0.0, 1.0], [0.1, 0.8, 0.0, 1.0], [-5.0, -4.0, -5.0, -4.0]])
     found = DistanceScores(["a", "b", "c"], scores, np.full(3, np.inf))
     assert (found.chosen, found.rivals) == ("a", ["b"])
+
+
+def test_the_prior_of_alpha_is_that_of_the_caller():
+    rankings = pm.Mallows(np.arange(1, 6), 3).draw(12, rng=2)
+    prefs, names = pm.Preferences.from_rankings(rankings), ["footrule", "hamming"]
+    usual = pm.choose_distance(prefs, names, rng=1)
+    (shape, rate) = default_prior(5)
+    same = pm.choose_distance(prefs, names, alpha_prior=(shape, rate), rng=1)
+    assert np.array_equal(usual.scores, same.scores)
+    sharp = pm.choose_distance(prefs, names, alpha_prior=(1, 1000), rng=1)  # nobody agrees
+    chance = -np.log(120)
+    assert sharp.scores == pytest.approx(np.full((2, 12), chance), abs=0.1)
+    assert np.abs(usual.scores - chance).max() > 0.5
+    with pytest.raises(TypeError, match="alpha_prior must be"):
+        pm.choose_distance(prefs, names, alpha_prior=3)

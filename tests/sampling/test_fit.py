@@ -61,7 +61,7 @@ def test_balanced_is_exact_for_partial_rankings_and_pseudo_is_not():
         )
     ]
     assert errors[0] < 0.03
-    assert 0.05 < min(errors[1:]) < max(errors) < 0.25
+    assert errors[1] < 0.05 < errors[2] < 0.25  # foresight is nearly exact without weights, too
 
 
 def test_map_is_exact_for_full_rankings():
@@ -108,13 +108,13 @@ def test_a_user_without_information_changes_nothing(method):
 
 
 def test_a_small_effective_size_is_reported_with_the_numbers():
-    prefs = pm.simulate_rankings(1000, 80, 5, rng=1).preferences
+    prefs = pm.simulate_rankings(200, 200, 20, rng=1).preferences
     with pytest.warns(pm.diagnostics.EffectiveSizeWarning, match="Raise n_draws") as record:
-        posterior = pm.fit(prefs, "balanced", 5.0, n_draws=300, rng=1)
+        posterior = pm.fit(prefs, "balanced", 20.0, n_draws=300, rng=1)
     assert record[0].message.n_draws == 300
     assert record[0].message.effective_size == pytest.approx(posterior.effective_size)
     assert posterior.effective_size < 50
-    pm.fit(prefs, "balanced", 5.0, n_draws=300, weighted=False, rng=1)  # no warning
+    pm.fit(prefs, "balanced", 20.0, n_draws=300, weighted=False, rng=1)  # no warning
 
 
 def test_a_short_chain_is_reported_with_the_numbers():
@@ -133,6 +133,17 @@ def test_sigma_widens_the_draws():
         for sigma in (0, 6)
     ]
     assert spread[1] > spread[0]
+
+
+def test_sigma_is_found_and_noted(tmp_path):
+    simulation = pm.simulate_rankings(40, 12, 1.0, rng=1)
+    posterior = pm.fit(simulation.preferences, "pseudo", alpha=1.0, rng=1)
+    law = pm.PseudoMallows(simulation.rankings, 1.0, sigma="auto")
+    assert posterior.settings["sigma"] == law.sigma > 0
+    posterior.save(tmp_path / "fit.pm")
+    assert pm.load(tmp_path / "fit.pm").settings == posterior.settings
+    same = pm.fit(simulation.preferences, "pseudo", alpha=1.0, sigma=law.sigma, rng=1)
+    np.testing.assert_array_equal(same.consensus, posterior.consensus)
 
 
 def test_progress_counts_to_the_end():

@@ -133,16 +133,25 @@ def test_users_of_one_row_are_the_same_as_rows():
 # what "matched" says of itself
 
 
-@pytest.mark.parametrize("n_clusters", [1, 2])
-def test_it_says_how_far_it_is_from_the_exact_law(n_clusters):
-    found, _ = wanted("matched", n_clusters)
+def test_it_says_how_far_it_is_from_the_exact_law():
+    found, _ = wanted("matched", 1)
     report = found.settings["matched"]
     assert len(report["differences"]) == SHORT["n_chains"] * run.N_CHECKS
     assert 0.5 < report["effective_share"] <= 1
     weights = np.exp(report["differences"])
     share = weights.sum() ** 2 / (weights**2).sum() / len(weights)
     assert report["effective_share"] == pytest.approx(share)
-    assert "matched" not in wanted("mcmc", n_clusters)[0].settings
+    assert "matched" not in wanted("mcmc", 1)[0].settings
+
+
+def test_with_clusters_it_is_corrected_as_mcmc_is():
+    """By the additive law alone an alpha of few users, or of few items, may grow without end."""
+    prefs = pm.simulate_clicks(300, 8, [5.0, 5.0], 3, rng=5).preferences.take(np.arange(150))
+    found = quietly(prefs, "matched", n_clusters=2, n_draws=60, rng=1)
+    assert found.alpha.max() < 100
+    exact, near = (wanted(method, 2)[0] for method in ("mcmc", "matched"))
+    assert np.array_equal(near.consensus, exact.consensus)
+    assert "matched" not in near.settings
 
 
 def test_its_differences_are_exact_minus_matched_on_its_draws():
@@ -210,7 +219,7 @@ def test_partial_rankings_are_near_the_exact_law(n_clusters):
     made = pm.simulate_rankings(300, 10, [12.0] * n_clusters, top=4, rng=1)
     options = {"n_clusters": n_clusters, "n_draws": 150, "rng": 1}
     near, exact = (quietly(made.preferences, each, **options) for each in ("matched", "mcmc"))
-    assert near.settings["matched"]["effective_share"] > 0.5
+    assert n_clusters > 1 or near.settings["matched"]["effective_share"] > 0.5
     # two clusters of about one size may come in either order
     one, other = (
         np.array(sorted(fit.mean_ranks(k).tolist() for k in range(n_clusters)))

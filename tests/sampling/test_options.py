@@ -97,6 +97,8 @@ def options_of(method, kind, n_clusters):
     names = set(OPTIONS[method])
     if kind != "full" or n_clusters > 1:
         names |= {"warmup", "thin"}
+    elif method == "balanced":
+        names |= {"alpha_prior"}
     is_sampler = method in ("mcmc", "matched")
     if n_clusters > 1:
         names |= {"share_prior"}
@@ -130,9 +132,9 @@ def test_the_warmup_grows_with_the_draws(case):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_clusters", [1, 2])
-def test_noise_is_the_default_for_clusters_of_clicks_alone(kind, n_clusters):
-    noisy = (kind, n_clusters) == ("clicks", 2)
-    assert plan_of("pseudo", kind, n_clusters).sigma == (10 / 5 if noisy else 0)
+def test_noise_is_found_for_full_rankings_and_the_default_for_clusters_of_clicks(kind, n_clusters):
+    known = {("clicks", 2): 10 / 5, ("full", 1): "auto"}
+    assert plan_of("pseudo", kind, n_clusters).sigma == known.get((kind, n_clusters), 0)
 
 
 def test_proposals_and_prior_go_by_the_number_of_items():
@@ -252,6 +254,9 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("pseudo", "full", 1, "sigma", -0.1, ValueError, "must be a finite number, 0 or more"),
     ("pseudo", "full", 1, "sigma", np.inf, ValueError, "must be a finite number"),
     ("pseudo", "full", 1, "sigma", [1], TypeError, f"{NUMBER} [1]"),
+    ("pseudo", "full", 1, "sigma", "much", ValueError, 'must be a number or "auto", got'),
+    ("pseudo", "clicks", 1, "sigma", "auto", ValueError, "is for full rankings with one cluster"),
+    ("pseudo", "full", 2, "sigma", "auto", ValueError, "is for full rankings with one cluster"),
     ("pseudo", "clicks", 1, "order", "V", ValueError, "one of 'uniform', 'v', 'top_bottom', got"),
     (
         "mcmc",

@@ -258,10 +258,10 @@ def test_the_best_of_each_cluster_is_its_own(name):
         assert (draws == best).all(axis=1).sum() == max(counts)
 
 
-def slow_chain(**options):
+def slow_chain(n_moves=3, **options):
     """Rankings of which a chain of few proposals knows little after its first draws."""
     prefs = pm.simulate_rankings(40, 12, alpha=1.5, rng=1).preferences
-    return pm.fit(prefs, "mcmc", n_moves=3, rng=2, **options)
+    return pm.fit(prefs, "mcmc", n_moves=n_moves, rng=2, **options)
 
 
 def test_chains_go_on_until_their_draws_are_good():
@@ -274,6 +274,17 @@ def test_chains_go_on_until_their_draws_are_good():
     assert long.diagnostics().rank_effective_size.min() >= 50
     assert "thinning" not in short.settings
     assert call_of(long).endswith("n_clusters=1, n_moves=3, rng=2)")
+
+
+def test_chains_that_are_only_slow_go_on_and_are_not_tempered():
+    """Their first halves differ from their second, where chains in different modes stay."""
+    with pytest.warns(pm.ConvergenceWarning):
+        slow = slow_chain(n_moves=1)
+    assert slow.settings["thinning"] >= 4
+    assert "tempered" not in slow.settings
+    camps = np.repeat([[1, 2, 3, 4, 5], [2, 3, 4, 5, 1]], 10, axis=0)
+    stuck = pm.fit(pm.Preferences.from_rankings(camps), distance="hamming", rng=1)
+    assert "tempered" in stuck.settings
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pytest
 import naive
 import pseudomallows as pm
 from exact_posteriors import EXAMPLES, PRIOR, Exact
-from pseudomallows.distributions.scores import rand_index
 from pseudomallows.laws.law import Clusters, order_like
 from pseudomallows.laws.registry import make_law
 from pseudomallows.sampling import start
 from pseudomallows.sampling.chain import Chain, Moves, new_state
+from pseudomallows.sampling.priors import AlphaPrior
 from pseudomallows.sampling.start import (
     best_on_grid,
     best_place,
@@ -22,6 +22,7 @@ from pseudomallows.sampling.start import (
     start_one,
     unbounded,
 )
+from pseudomallows.scores import rand_index
 
 MOVES = Moves(n_moves=30, prior=PRIOR)
 CAMPS = np.repeat([[3, 2, 5, 4, 1], [3, 4, 1, 2, 5], [1, 4, 2, 5, 3]], [55, 23, 40], axis=0)
@@ -209,3 +210,22 @@ def test_clusters_are_ordered_like_a_reference(order):
     reference = np.random.default_rng(1).dirichlet([0.2] * 3, 50)
     places = np.array(order) - 1
     assert order_like(reference, reference[:, places])[places].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("alpha", [None, 15.0])
+def test_the_prior_of_alpha_and_an_alpha_reach_the_start_by_popular_items(alpha, monkeypatch):
+    prefs = pm.simulate_clicks(300, 30, [20.0, 20.0], 4, rng=1).preferences
+    law, seen = make_law(prefs, pm.Threads(1), "kendall"), []
+
+    def spy(some, n_clusters, few_alpha, moves, *others):
+        seen.append((some.n_items, few_alpha, moves.prior))
+        return start_clusters(some, n_clusters, few_alpha, moves, *others)
+
+    monkeypatch.setattr(start, "DENSE_ITEMS", 12)
+    monkeypatch.setattr(start, "start_clusters", spy)
+    moves = Moves(prior=AlphaPrior(3.0, 0.1) if alpha is None else None)
+    state, _ = start_clusters(law, 2, alpha, moves, np.random.default_rng(1))
+    expected = AlphaPrior(3.0, 0.25) if alpha is None else None
+    assert seen == [(12, None if alpha is None else 6.0, expected)]
+    assert state.consensus.shape == (2, 30)
+    assert alpha is None or (state.alpha == alpha).all()

@@ -38,20 +38,16 @@ def ends(name, n_starts, betas_of_exchanges=None, seed=2):
     chain = TemperedChain(law, starts[0][0], moves, rng, Ladder(BETAS, ALPHA))
     if betas_of_exchanges is not None:
         chain.betas = betas_of_exchanges
-    everyone, found = [chain, *chain.replicas], []
-    for states in zip(*starts, strict=True):
+    consensuses, alphas = [], np.full((n_starts, len(posteriors)), ALPHA)
+    for number, states in enumerate(zip(*starts, strict=True)):
         chain.go_to(states[0])
-        for replica, state in zip(chain.replicas, states[1:], strict=True):
-            replica.go_to(state._replace(alpha=np.array([ALPHA])))
+        chain.replicas = [chain.replica_at(state.consensus[0]) for state in states[1:]]
         chain.sweep(adapt=False)
-        found.append([each.state for each in everyone])
+        alphas[number, 0] = chain.state.alpha[0]
+        consensuses.append([chain.state.consensus[0], *(each.consensus for each in chain.replicas)])
+    found = np.array(consensuses)
     return [
-        exact.p_values(
-            {
-                "consensus": np.array([states[k].consensus[0] for states in found]),
-                "alpha": np.array([states[k].alpha[0] for states in found]),
-            }
-        )["consensus and alpha"]
+        exact.p_values({"consensus": found[:, k], "alpha": alphas[:, k]})["consensus and alpha"]
         for k, exact in enumerate(posteriors)
     ]
 
@@ -84,11 +80,9 @@ def test_replicas_exchange_consensuses_and_keep_their_alpha():
     n_replicas, orders = len(chain.replicas), []
     for sweep in range(70):
         chain.sweep(adapt=sweep < 20)
-        orders.append([replica.state.consensus[0].tolist() for replica in chain.replicas])
-    assert {float(each.state.alpha[0]) for each in chain.replicas} == {
-        ladder_of(EXAMPLES["full by kendall"]).alpha
-    }
-    assert chain.state.alpha[0] != chain.replicas[0].state.alpha[0]
+        orders.append([replica.consensus.tolist() for replica in chain.replicas])
+    assert chain.alpha == ladder_of(EXAMPLES["full by kendall"]).alpha
+    assert chain.state.alpha[0] != chain.alpha
     assert np.shape(chain.trace) == (50, 3 + n_replicas)
     assert len({tuple(each[0]) for each in orders}) > 1
 
@@ -126,6 +120,25 @@ def test_the_evidence_is_that_of_enumeration(example):
     value, error = log_evidence(ladder.betas, traces, PRIOR)
     assert abs(value - Exact(example).evidence()) < 3.5 * error
     assert error < 0.1
+
+
+CYCLES = Example("rankings", [[1, 2, 3], [2, 3, 1], [3, 1, 2]], "kendall")
+CAMPS = Example("rankings", [[1, 2, 3, 4], [2, 3, 4, 1]], "hamming")
+
+
+@pytest.mark.parametrize(
+    ("example", "weights"), [(CYCLES, [20] * 3), (CYCLES, [6, 8, 7]), (CAMPS, [6, 6])]
+)
+def test_the_stated_error_is_that_of_the_evidence(example, weights):
+    exact, prefs = Exact(example, weights=weights).evidence(), example.preferences(weights)
+    options = {"n_draws": 100, "thin": 3, "warmup": 50, "alpha_prior": tuple(PRIOR)}
+    scores = []
+    for seed in range(12):
+        how = options | {"distance": example.distance, "temperatures": 6, "rng": seed}
+        found = pm.fit(prefs, "mcmc", **how)
+        scores.append((found.log_evidence - exact) / found.log_evidence_error)
+    assert np.abs(scores).max() < 4
+    assert 0.4 < np.sqrt(np.mean(np.square(scores))) < 1.7  # neither too small nor too large
 
 
 def test_the_evidence_at_one_alpha_is_a_ratio_of_two_sums():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.posteriors.diagnostics import effective_size
+from pseudomallows.posterior.diagnostics import effective_size
 from pseudomallows.sampling import update as as_function
 from pseudomallows.sampling.reproduce import call_of
 
@@ -182,7 +182,7 @@ def test_other_fits_of_clicks_are_made_anew(method, options):
 
 def test_what_cannot_be_updated_says_what_to_do():
     ranked = pm.fit(pm.Preferences.from_rankings([[1, 2, 3], [1, 3, 2]]), "pseudo", alpha=3, rng=1)
-    with pytest.raises(ValueError, match="this is one of rankings, which are not kept: fit all"):
+    with pytest.raises(ValueError, match="this is one of rankings: fit all"):
         ranked.update({"ann": [1]})
     prefs = data(1)
     posterior = pm.fit(prefs, "matched", n_draws=50, rng=1)

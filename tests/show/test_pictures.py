@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pseudomallows.show.pictures import heat, in_cells
+from pseudomallows.show.report import heat, in_cells
 
 LAW = np.random.default_rng(1).dirichlet(np.ones(130), size=3)  # [item, rank - 1]
 

@@ -5,16 +5,8 @@ from starlette.responses import Response
 
 from pseudomallows.web import handlers
 from pseudomallows.web.app import all_endpoints
-from pseudomallows.web.endpoints import Text, Whole, YesOrNo, endpoint, endpoints_in
-from pseudomallows.web.errors import ServiceError
+from pseudomallows.web.endpoints import endpoint, endpoints_in
 from webhelp import RIGHT, TOKEN, client_of
-
-
-class Query:
-    """A request with a query."""
-
-    def __init__(self, **given):
-        self.query_params = given
 
 
 async def shout(service, request):
@@ -76,19 +68,21 @@ def test_every_endpoint_has_words_and_an_address_of_its_own():
     assert len(set(names)) == len(names)
 
 
-def test_parameters_are_read_as_they_are_described():
-    k = Whole("k", 10, 1, 1000)
-    assert k.schema() == {"type": "integer", "minimum": 1, "maximum": 1000, "default": 10}
-    assert [k.read(Query(**given)) for given in ({}, {"k": "1"}, {"k": "1000"})] == [10, 1, 1000]
-    for wrong in ("0", "1001", "-1", "+1", "1.0", "", " 1", "\u0661", "0x1", "1" * 20):
-        with pytest.raises(ServiceError, match="k must be a whole number from 1 to 1000"):
-            k.read(Query(k=wrong))
-    raw = YesOrNo("raw", False)
-    assert [raw.read(Query(**g)) for g in ({}, {"raw": "true"}, {"raw": "false"})] == [
-        False,
-        True,
-        False,
+def test_parameters_are_read_as_they_are_described(client):
+    (k, *_) = client.get("/openapi.json").json()["paths"]["/recommendations.csv"]["get"][
+        "parameters"
     ]
-    with pytest.raises(ServiceError, match="raw must be true or false, got 'yes'"):
-        raw.read(Query(raw="yes"))
-    assert (Text("search").read(Query()), Text("search").read(Query(search="te"))) == ("", "te")
+    assert (k["name"], k["in"]) == ("k", "query")
+    assert k["schema"] == {"type": "integer", "minimum": 1, "maximum": 1000, "default": 10}
+    items = client.get("/items").json()["items"]
+    for limit in (1, 3):
+        assert client.get("/items", params={"limit": limit}).json()["items"] == items[:limit]
+    assert client.get("/items", params={"search": items[0]["item"]}).json()["items"] == items[:1]
+    for wrong in ("0", "1001", "-1", "+1", "", " 1", "\u0661", "0x1", "1" * 20):
+        answer = client.get("/items", params={"limit": wrong})
+        assert answer.status_code == 422
+        assert "Expected `int`" in answer.json()["error"]
+        assert "$.limit" in answer.json()["error"]
+    assert client.get("/recommendations.csv", params={"raw": "true"}).status_code == 200
+    said = client.get("/recommendations.csv", params={"raw": "yes"}).json()["error"]
+    assert said == "the query 'raw=yes': Expected `bool`, got `str` - at `$.raw`"

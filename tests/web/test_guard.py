@@ -12,13 +12,13 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from pseudomallows.web.app import all_endpoints, make_app
+from pseudomallows.web.app import all_endpoints
 from pseudomallows.web.guard import LOOPBACK, RateLimit
 from pseudomallows.web.jobs.refits import Refits
 from pseudomallows.web.models.model import Model
-from pseudomallows.web.run_service import ServeOptions
+from pseudomallows.web.run_service import hosts_of
 from pseudomallows.web.service import Limits
-from webhelp import RIGHT, TOKEN, client_of, pairs_in, recommend_bytes, talk, wait_until
+from webhelp import RIGHT, TOKEN, client_of, make_app, pairs_in, recommend_bytes, talk, wait_until
 
 BODIES = {  # what the addresses ask for, so that nothing but the token is missing
     "ClicksRequest": b'{"clicks": ["item 1"]}',
@@ -296,8 +296,8 @@ def test_a_network_of_ipv6_is_one_client(model, tmp_path):
 def test_with_names_no_other_host_is_accepted(model, host):
     """DNS rebinding: a page whose name leads to this machine reads nothing, whatever the address
     that the service listens on."""
-    options = ServeOptions(host, token=TOKEN, names=["shop.example"])
-    with client_of(model, hosts=options.hosts(), names=frozenset(options.names)) as client:
+    hosts, names = hosts_of(host, ["shop.example"]), frozenset(["shop.example"])
+    with client_of(model, hosts=hosts, names=names, token=TOKEN) as client:
         own = f"[{host}]" if ":" in host else host
         for good in ("shop.example", "Shop.Example:8000", own, f"{own}:8000"):
             assert client.get("/healthz", headers={"Host": good}).status_code == 200, good

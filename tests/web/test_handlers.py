@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.web.app import make_app
-from webhelp import Client, make_model
+from webhelp import Client, make_app, make_model
 
 MODELS = {
     "pseudo": {"method": "pseudo"},
@@ -205,10 +204,10 @@ def test_items_are_found_whatever_the_case(client):
         ("GET", "/items?search=%fe", None, 400, "the query must be UTF-8"),
         ("POST", f"/users/{'x' * 301}/clicks", b'{"clicks": ["item 1"]}', 422, "1 to 300"),
         ("GET", "/users/nobody/recommendations", None, 404, "'nobody'"),
-        ("GET", "/users/user 1/recommendations?k=x", None, 422, "k must be"),
-        ("GET", "/users/user 1/recommendations?k=-1", None, 422, "k must be"),
-        ("GET", "/consensus?cluster=two", None, 422, "cluster must be"),
-        ("GET", "/items?limit=0", None, 422, "limit must be"),
+        ("GET", "/users/user 1/recommendations?k=x", None, 422, "'k=x': Expected `int`"),
+        ("GET", "/users/user 1/recommendations?k=-1", None, 422, "Expected `int` >= 1 - at `$.k`"),
+        ("GET", "/consensus?cluster=two", None, 422, "Expected `int`, got `str` - at `$.cluster`"),
+        ("GET", "/items?limit=0", None, 422, "Expected `int` >= 1 - at `$.limit`"),
         ("GET", "/nothing", None, 404, "nothing at this address"),
         ("GET", "/static/../app.py", None, 404, ""),
         ("GET", "/static/%2e%2e/app.py", None, 404, ""),
@@ -217,7 +216,7 @@ def test_items_are_found_whatever_the_case(client):
         ("GET", "/jobs/none", None, 404, "no job"),
         ("POST", "/refit", b'{"clusters": "many"}', 422, "clusters"),
         ("POST", "/refit", b'{"method": "magic"}', 422, "method"),
-        ("POST", "/upload?refit=maybe", b"user,item\na,b\n", 422, "true or false"),
+        ("POST", "/upload?refit=maybe", b"user,item\na,b\n", 422, "Expected `bool`"),
         ("POST", "/upload", b"", 422, "the file is empty"),
         ("POST", "/upload", gzip.compress(b"user,item\na,b\n"), 422, "packed"),
         ("POST", "/upload", b"a,b,c\n1,2,3\n3,2,1\n", 422, "not rankings"),

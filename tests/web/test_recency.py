@@ -17,7 +17,8 @@ DAY = 86_400
 def fit():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = pm.fit(pm.datasets.online_retail(n_items=60, min_purchases=8), rng=1)
+        shop = pm.datasets.online_retail(n_items=60, min_purchases=8)
+        found = pm.fit(shop, "personal", blend=False, calibrate="last", rng=1)
     assert found.recency is not None
     return found
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pseudomallows as pm
-from pseudomallows.cli import parser as cli
+from pseudomallows import cli
 from pseudomallows.web import run_service as run
 from pseudomallows.web.run_service import find_token
 from webhelp import TOKEN, Process, recommend_bytes, talk

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.blocks import Clicks
+from ..data.preferences import Preferences
 from ..engines.executors import Executor, Threads
-from ..posteriors.personal_fit import Fit
-from ..posteriors.save import load
-from ..preferences import Clicks, Preferences
+from ..posterior.personal_fit import Fit
+from ..posterior.save import load
 from ..recommendations.explain import explain
 from ..recommendations.recommend import recommend
 from ..recommendations.recommenders.choose_recommender import recommender_of
@@ -221,8 +222,8 @@ class MallowsRecommender:
                 is_in = ~np.isin(codes, without)
             elif among is not None:
                 is_in = np.isin(codes, among)
-            mine = codes[is_in][:n_places]
-            ids[row, : len(mine)], scores[row, : len(mine)] = mine, values[is_in][:n_places]
+            chosen = codes[is_in][:n_places]
+            ids[row, : len(chosen)], scores[row, : len(chosen)] = chosen, values[is_in][:n_places]
         return self._one_or_many(asked, ids, scores)
 
     def explain(

@@ -8,9 +8,9 @@ from lenskit.pipeline import Component
 from lenskit.training import Trainable, TrainingOptions
 from pydantic import BaseModel, PositiveInt
 
+from ..data.preferences import Preferences
 from ..engines.executors import Threads
-from ..posteriors.personal_fit import Fit
-from ..preferences import Preferences
+from ..posterior.personal_fit import Fit
 from ..recommendations.recommenders.choose_recommender import recommender_of
 from ..recommendations.recommenders.recommender import MAX_ERROR, Users
 from ..recommendations.users import clicks_of_one

@@ -1,12 +1,24 @@
-"""Commands and their arguments; those that several commands share are here, each once."""
+"""Commands and their arguments, and what several commands do: each is here once."""
 
 import argparse
+import importlib
+import subprocess
+import sys
 import textwrap
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
 
+from ..data.atomic import check_target
+from ..data.blocks import Clicks, Rankings
+from ..data.columns import Layout
+from ..data.more_clicks import named_like
+from ..data.pairs import Pairs
+from ..data.read import read_as
+from ..data.wide import KINDS
 from ..distances import DISTANCES
-from ..files.kinds import KINDS
+from ..engines.executors import Executor, Threads
+from ..posterior.personal_fit import Fit
 from ..sampling.options import METHODS, describe_options
 
 Run = Callable[[argparse.Namespace], int]
@@ -154,7 +166,7 @@ DASK = option(
     metavar="ADDRESS",
 )
 MODEL = Argument("model", {"metavar": "MODEL", "help": "a model that `fit` has saved"})
-N_NEXT = option("--k", "items for each user (10)", count, 10)
+N_NEXT = option("--k", "items for each user (10)", count, 10)  # as `pm.recommend`
 TABLE_OUT = option("--out", "where to write (-)", default="-", metavar="FILE")
 READING = (  # how to read the file, where it does not say so itself
     option("--encoding", "encoding of the text (UTF-8)"),
@@ -199,14 +211,97 @@ FITTING = (  # what to fit, and how
     THREADS,
 )
 HIDING = (  # what an evaluation hides and asks for
-    option("--hide", "clicks hidden from each user (10)", count, 10),
+    option(
+        "--hide",
+        "clicks hidden from each user (all after a date, with times; else 10)",
+        count,
+        metavar="N",
+    ),
     option("--k", "recommendations for each user (10, or all if there are fewer)", count),
 )
 TABLE = (  # where a table goes, and in what form
-    option("--out", ".csv, .tsv, .json or .parquet (-)", default="-", metavar="FILE"),
+    option("--out", ".csv, .tsv, .json, .parquet or .xlsx (-)", default="-", metavar="FILE"),
     flag("--json", "write JSON"),
     flag(
         "--safe-csv",
         "for spreadsheets: an apostrophe before names that begin like a formula (= + - @)",
     ),
 )
+
+
+# What several commands do
+
+
+def say(options: argparse.Namespace, words: str) -> None:
+    """Words for people, on standard error, unless `--quiet`."""
+    if not options.quiet:
+        print(words, file=sys.stderr, flush=True)
+
+
+def progress_of(options: argparse.Namespace) -> bool | None:
+    """For `progress`: a bar on a terminal, unless `--quiet`."""
+    return False if options.quiet else None
+
+
+def read_data(options: argparse.Namespace) -> Rankings | Clicks | Pairs:
+    """The data of the file; what a guess took it for is said, since it may be wrong."""
+    prefs, said = read_as(options.file, options.kind, options.encoding, layout=layout_of(options))
+    if options.kind is None:
+        say(options, said)
+    return prefs
+
+
+def layout_of(options: argparse.Namespace) -> Layout:
+    """What the options say of the table."""
+    names = ("columns", "sep", "header", "min_rating", "min_clicks")
+    return Layout(*(getattr(options, name) for name in names))
+
+
+def read_clicks(options: argparse.Namespace, command: str) -> Clicks:
+    """The data of the file, for a command that works on clicks only."""
+    prefs = read_data(options)
+    if prefs.kind != "clicks":
+        raise TypeError(f"{command} needs clicks, and {options.file} holds {prefs.kind}")
+    return cast(Clicks, prefs)
+
+
+def clicks_for(posterior: Fit, options: argparse.Namespace) -> Clicks:
+    """The clicks of a file that are to be added to a model, whose names may be numbers."""
+    layout = layout_of(options)
+    prefs, _ = read_as(
+        options.file, "clicks", options.encoding, may_be_one_item=True, layout=layout
+    )
+    return cast(Clicks, named_like(prefs, posterior))
+
+
+def check_out(path: str, source: str, what: str = "model") -> None:
+    """Refuse, before any work, a place where a model or a report cannot be saved."""
+    if path == "-":
+        raise ValueError(f"a {what} cannot go to standard output: name a file")
+    target = check_target(path)
+    if target.exists() and source != "-" and target.samefile(source):
+        raise ValueError(f"--out {path} is the file that is read: give the {what} another name")
+
+
+def check_report() -> None:
+    """Say before any work, and not after it, that the library of the report is missing."""
+    importlib.import_module("pseudomallows.show.page")
+
+
+@contextmanager
+def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
+    """Threads, or Dask workers for as long as they are needed."""
+    if options.dask is None:
+        yield Threads(options.threads)
+        return
+    from ..engines.dask import DaskExecutor
+
+    with DaskExecutor(options.dask) as workers:
+        yield workers
+
+
+def start_part(name: str) -> "subprocess.Popen[str]":
+    """Compile one of the parts of `prepare` in a process of its own."""
+    script = f"from pseudomallows.cli.prepare import compile_part; compile_part({name!r})"
+    command, silence = [sys.executable, "-c", script], subprocess.DEVNULL
+    return subprocess.Popen(command, stdout=silence, stderr=subprocess.PIPE, text=True)

@@ -3,24 +3,36 @@
 import argparse
 import csv
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..data.more_clicks import name_like
+from ..data.parquet_parts import Parts
+from ..data.read import read
+from ..data.write import check_table, write_table
 from ..engines.executors import Threads
-from ..files.later import name_like
-from ..files.parquet_parts import Parts
-from ..files.read import read
-from ..files.write import check_table, write_table
-from ..posteriors.personal_fit import Fit, PersonalFit
-from ..posteriors.save import load
+from ..posterior.personal_fit import Fit, PersonalFit
+from ..posterior.save import load
 from ..recommendations.explain import explain
 from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import DIGITS, recommend
 from ..recommendations.similar import similar_items, similar_users
 from ..recommendations.to_file import recommend_to
-from .arguments import DASK, MODEL, N_NEXT, SEED, TABLE, THREADS, OneOf, command, count, option
-from .shared import executor_of, progress_of, say
+from .arguments import (
+    DASK,
+    MODEL,
+    N_NEXT,
+    SEED,
+    TABLE,
+    THREADS,
+    OneOf,
+    command,
+    count,
+    executor_of,
+    option,
+    progress_of,
+    say,
+)
 
 
 @command(
@@ -107,8 +119,13 @@ def recommend_file(options: argparse.Namespace) -> int:
         "exclude": read_choice(options.exclude, posterior),
         "only": read_choice(options.only, posterior),
     }
-    if options.users is not None:
-        return _recommend_to_some(options, posterior, choice)
+    written: dict[str, Any] = {"as_json": options.json, "safe_csv": options.safe_csv}
+    if options.users is not None:  # a name that looks like a number may be one
+        users = [name_like(posterior.users)(user) for user in options.users]
+        threads = Threads(options.threads)
+        best = recommend(posterior, options.k, users=users, executor=threads, **choice)
+        write_table(best.to_columns(DIGITS), options.out, **written)
+        return 0
     with executor_of(options) as executor:
         recommend_to(
             posterior,
@@ -117,21 +134,9 @@ def recommend_file(options: argparse.Namespace) -> int:
             clicks=clicks,
             executor=executor,
             progress=progress_of(options),
-            as_json=options.json,
-            safe_csv=options.safe_csv,
+            **written,
             **choice,
         )
-    return 0
-
-
-def _recommend_to_some(options: argparse.Namespace, posterior: Fit, choice: dict[str, Any]) -> int:
-    """Recommendations to users by name; a name that looks like a number may be one."""
-    known = {str(name): name for name in posterior.users.tolist()}
-    users = [known.get(user, user) for user in options.users]
-    threads = Threads(options.threads)
-    best = recommend(posterior, options.k, users=users, executor=threads, **choice)
-    columns = best.to_columns(DIGITS)
-    write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
 
@@ -220,32 +225,19 @@ def pairs_to_compare(options: argparse.Namespace) -> int:
     posterior = load(options.model)
     user = None if options.user is None else name_like(posterior.users)(options.user)
     pairs = next_pairs(posterior, user, options.n, cluster=options.cluster, rng=options.seed)
-    rows = pairs.rows()
-    columns = {
-        name: [round(row[name], 4) if isinstance(row[name], float) else row[name] for row in rows]
-        for name in rows[0]
-    }
-    _show(columns, options)
+    _show(pairs.to_columns(4), options)
     return 0
 
 
 def _show(columns: dict[str, Any], options: argparse.Namespace) -> None:
-    """A table, for a terminal or into a file."""
-    if options.out == "-" and not options.json and sys.stdout.isatty():
-        _print_aligned(columns)
-    else:
+    """A table: aligned on a terminal, or into a file."""
+    if options.out != "-" or options.json or not sys.stdout.isatty():
         write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
-
-
-def _print_aligned(columns: dict[str, Any]) -> None:
-    """A table for a terminal; ``columns[name]`` lists the cells below a name."""
-    cells = {name: [str(value) for value in values] for name, values in columns.items()}
-    widths = {name: max(len(name), *map(len, values)) for name, values in cells.items()}
-    for row in zip(*([name, *values] for name, values in cells.items()), strict=True):
-        print("  ".join(cell.ljust(widths[name]) for name, cell in zip(cells, row, strict=True)))
-
-
-# Files of items not to show, or to choose from
+        return
+    cells = [[name, *map(str, values)] for name, values in columns.items()]
+    widths = [max(map(len, column)) for column in cells]
+    for row in zip(*cells, strict=True):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
 
 
 def read_choice(path: str | None, posterior: Fit) -> list[Any] | dict[Any, list[Any]] | None:
@@ -257,38 +249,28 @@ def read_choice(path: str | None, posterior: Fit) -> list[Any] | dict[Any, list[
         return None
     text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
     lines = [line for line in text.splitlines() if line.strip()]
+    rows = [next(csv.reader([line], delimiter="\t" if "\t" in line else ",")) for line in lines]
+    rows = [[cell.strip() for cell in row] for row in rows]
     item_of, user_of = name_like(posterior.items), name_like(posterior.users)
     items = set(posterior.items.tolist())
-    if not lines or _is_item(lines[0], item_of, items) or len(_cells(lines[0])) == 1:
-        has_header = bool(lines) and lines[0].strip() == "item" and "item" not in items
-        return [_item(line, item_of, items) for line in lines[has_header:]]
-    items_of: dict[Any, list[Any]] = {}
-    for number, line in enumerate(lines, 1):
-        cells = _cells(line)
-        if number == 1 and [cell.lower() for cell in cells] == ["user", "item"]:
-            continue
-        if len(cells) != 2:
-            raise ValueError(
-                f"{path}, line {number}: wanted one item a line, or user,item, got {line[:80]!r}"
-            )
-        items_of.setdefault(user_of(cells[0]), []).append(item_of(cells[1]))
-    return items_of
 
-
-def _cells(line: str) -> list[str]:
-    """The cells of a line, separated by commas or tabs."""
-    return [
-        cell.strip() for cell in next(csv.reader([line], delimiter="\t" if "\t" in line else ","))
+    # a list: each line is an item as it stands, without spaces around it, or without quotes
+    listed = [
+        next((name for name in (line, line.strip()) if item_of(name) in items), ",".join(row))
+        for line, row in zip(lines, rows, strict=True)
     ]
+    if not lines or item_of(listed[0]) in items or len(rows[0]) == 1:
+        has_header = listed[:1] == ["item"] and "item" not in items
+        return [item_of(name) for name in listed[has_header:]]
 
-
-def _is_item(line: str, item_of: Callable[[str], Any], items: set[Any]) -> bool:
-    return item_of(line) in items or item_of(line.strip()) in items
-
-
-def _item(line: str, item_of: Callable[[str], Any], items: set[Any]) -> Any:
-    """The item of a line: as it stands, without spaces around it, or without quotes."""
-    for name in (line, line.strip()):
-        if item_of(name) in items:
-            return item_of(name)
-    return item_of(",".join(_cells(line)))
+    # rows of user and item
+    items_of: dict[Any, list[Any]] = {}
+    is_header = [cell.lower() for cell in rows[0]] == ["user", "item"]
+    for number, row in enumerate(rows[is_header:], 1 + is_header):
+        if len(row) != 2:
+            raise ValueError(
+                f"{path}, line {number}: wanted one item a line, or user,item, got "
+                f"{lines[number - 1][:80]!r}"
+            )
+        items_of.setdefault(user_of(row[0]), []).append(item_of(row[1]))
+    return items_of

@@ -7,19 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..distributions import datasets
+from ..data import datasets
+from ..data.atomic import make_folder
+from ..data.write import write_table
 from ..evaluation.evaluate import evaluate
 from ..evaluation.figures import Evaluation
-from ..files.atomic import make_folder
-from ..files.write import write_table
-from ..posteriors.personal_fit import Fit
+from ..posterior.personal_fit import Fit
 from ..recommendations.recommend import DIGITS, recommend
 from ..sampling.fit import fit
 from ..show.examples import make_examples
 from ..show.report import report
-from .arguments import command, option, seed
-from .prepare import start_part
-from .shared import check_report, progress_of, say
+from .arguments import check_report, command, option, progress_of, say, seed, start_part
 
 METHOD = "personal"  # an order for each customer
 N_HIDDEN = 10  # purchases of each customer, as in the paper's case study
@@ -33,7 +31,7 @@ N_HIDDEN = 10  # purchases of each customer, as in the paper's case study
     option("--out", "where to write (demo)", default="demo", metavar="FOLDER"),
     option("--seed", "the same seed gives the same result (1)", seed, 1),
 )
-def demo(options: argparse.Namespace) -> int:
+def run_demo(options: argparse.Namespace) -> int:
     """Learn from the shipped purchases, evaluate by hidden ones, write everything a user would."""
     started = time.perf_counter()
     check_report()
@@ -86,7 +84,7 @@ def _print_learnt(posterior: Fit) -> None:
 
 def _print_accuracy(result: Evaluation) -> None:
     hidden = f"the last {N_HIDDEN} purchases of each customer, hidden from the fit"
-    print(f"\nHow good: judged on {hidden}. Of 10 recommendations,")
+    print(f"\nHow good: measured on {hidden}. Of 10 recommendations,")
     times = result.accuracy / result.popularity
     print(f"  {result.popularity:>6.1%}  were right with the most bought products")
     print(f"  {result.accuracy:>6.1%}  were right with what was learnt, {times:.1f} times as many")

@@ -4,12 +4,12 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
+from ..data.write import as_text
 from ..engines.executors import Threads
 from ..evaluation.check import check
 from ..evaluation.evaluate import SPLITS, evaluate, evaluate_again
 from ..evaluation.figures import Evaluation
-from ..files.write import as_text
-from ..posteriors.save import load
+from ..posterior.save import load
 from ..show.report import report
 from .arguments import (
     DATA,
@@ -21,17 +21,22 @@ from .arguments import (
     READING,
     SEED,
     THREADS,
+    check_out,
+    check_report,
+    clicks_for,
     command,
     flag,
     option,
+    progress_of,
+    read_clicks,
+    say,
 )
-from .shared import check_out, check_report, clicks_for, progress_of, read_clicks, say
 
 
 @command(
     "evaluate",
     "Hide clicks, learn from the rest, and see which recommendations are hits. Prints who is "
-    "judged, accuracy, recall, NDCG, MRR and coverage beside those of the most clicked items "
+    "evaluated, accuracy, recall, NDCG, MRR and coverage beside those of the most clicked items "
     "and of EASE, and stated against observed probabilities.",
     "clicks.csv --hide 2 --k 3 --seed 1",
     *DATA,

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..files.kinds import KINDS
-from ..files.read import read_as
-from ..files.write import as_text
-from ..posteriors.personal_fit import Fit, PersonalFit
-from ..posteriors.posterior import Posterior
-from ..posteriors.save import load
-from ..preferences.splits import time_in_words
-from .arguments import JSON, READING, command, option
-from .shared import layout_of
+from ..data.read import read_as
+from ..data.splits import time_in_words
+from ..data.wide import KINDS
+from ..data.write import as_text
+from ..posterior.personal_fit import Fit, PersonalFit
+from ..posterior.posterior import Posterior
+from ..posterior.save import load
+from .arguments import JSON, READING, command, layout_of, option
 
 
 @command(
@@ -26,7 +25,7 @@ from .shared import layout_of
     *READING,
     JSON,
 )
-def info(options: argparse.Namespace) -> int:
+def describe_file(options: argparse.Namespace) -> int:
     """What a file holds, in a few lines."""
     facts = _about(options)
     if options.json:
@@ -130,7 +129,7 @@ def _about_draws(posterior: Posterior) -> dict[str, Any]:
 
 
 def _checks(fitted: Fit) -> dict[str, str]:
-    """The verdict, and what each check has found."""
+    """The verdict, and the figure of each check."""
     verdict = fitted.verdict()
     rows = {"trusted": f"{verdict.answer}: {verdict.words} {verdict.advice}".rstrip()}
     for check in verdict.checks:

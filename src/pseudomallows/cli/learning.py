@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..distributions.datasets import simulate_clicks, simulate_rankings
+from ..data.datasets import simulate_clicks, simulate_rankings
+from ..data.parquet_parts import Parts, split
+from ..data.write import check_table, write_table
 from ..engines.executors import Threads
-from ..files.parquet_parts import Parts, split
-from ..files.write import check_table, write_table
-from ..posteriors.names import ERROR_MODELS
-from ..posteriors.save import load
+from ..posterior.names import ERROR_MODELS
+from ..posterior.save import load
 from ..sampling.choose_distance import choose_distance
 from ..sampling.fit import fit
 from ..sampling.update import update
@@ -24,13 +24,19 @@ from .arguments import (
     SEED,
     TABLE_OUT,
     THREADS,
+    check_out,
+    clicks_for,
     command,
     count,
     distance,
+    executor_of,
     method_words,
     option,
+    progress_of,
+    read_clicks,
+    read_data,
+    say,
 )
-from .shared import check_out, clicks_for, executor_of, progress_of, read_clicks, read_data, say
 
 
 @command(
@@ -78,7 +84,7 @@ def simulate(options: argparse.Namespace) -> int:
 def _wide(users: list[str], items: list[str], rankings: Any) -> dict[str, Any]:
     """One row a user, one column an item; empty where ``rankings[user, item]`` is 0."""
     columns = {
-        item: ["" if rank == 0 else rank for rank in rankings[:, place].tolist()]
+        item: [rank or None for rank in rankings[:, place].tolist()]
         for place, item in enumerate(items)
     }
     return {"user": users} | columns

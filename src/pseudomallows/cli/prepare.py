@@ -2,8 +2,6 @@
 
 import argparse
 import os
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -12,16 +10,16 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..data.blocks import Clicks
+from ..data.datasets import simulate_clicks, simulate_rankings
+from ..data.preferences import Preferences
 from ..distances import DISTANCES, distance_between
-from ..distributions.datasets import simulate_clicks, simulate_rankings
-from ..distributions.mallows import Mallows
+from ..distances.mallows import Mallows
 from ..evaluation.evaluate import evaluate
-from ..preferences import Clicks, Preferences
 from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import recommend
 from ..sampling.fit import fit
-from .arguments import THREADS, command
-from .shared import say
+from .arguments import THREADS, command, say, start_part
 
 SHORT: dict[str, Any] = {"n_draws": 4, "rng": 1}  # few: it is enough that each kernel runs
 
@@ -122,13 +120,6 @@ def compile_part(name: str) -> None:
         PARTS[name][1]()
 
 
-def start_part(name: str) -> "subprocess.Popen[str]":
-    """Compile one part in a process of its own."""
-    script = f"from pseudomallows.cli.prepare import compile_part; compile_part({name!r})"
-    command, silence = [sys.executable, "-c", script], subprocess.DEVNULL
-    return subprocess.Popen(command, stdout=silence, stderr=subprocess.PIPE, text=True)
-
-
 @command(
     "prepare",
     "Compile all kernels, once for this installation, so that nothing waits for it later. "
@@ -136,7 +127,7 @@ def start_part(name: str) -> "subprocess.Popen[str]":
     "",
     THREADS,
 )
-def prepare(options: argparse.Namespace) -> int:
+def compile_all(options: argparse.Namespace) -> int:
     """Compile all parts, as many at a time as there are cores."""
     started, n_failed = time.perf_counter(), 0
     say(options, f"Compiling {len(PARTS)} groups of kernels, once for this installation.")

@@ -63,23 +63,24 @@ from .arguments import MODEL, command, count, option
 def serve_model(options: argparse.Namespace) -> int:
     """Serve a model until interrupted."""
     try:
-        from ..web.run_service import ServeOptions, find_token, serve
+        from ..web.jobs.uploads import UploadLimits
+        from ..web.run_service import find_token, serve
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"serve needs {error.name}: pip install 'pseudomallows[web]'", name=error.name
         ) from None
-    given = ServeOptions(
-        options.host,
-        options.port,
-        options.store,
-        find_token(options.token_file),
-        options.refit_every,
-        options.rate,
-        options.name,
-        options.quiet,
+    serve(
+        options.model,
+        host=options.host,
+        port=options.port,
+        store=options.store,
+        token=find_token(options.token_file),
+        refit_every=options.refit_every,
+        rate=options.rate,
+        names=options.name,
         trusted_proxies=options.trusted_proxies,
         max_of_client=options.max_connections_per_client,
-        uploads=(options.upload_rows, options.upload_users, options.upload_items),
+        uploads=UploadLimits(options.upload_rows, options.upload_users, options.upload_items),
+        quiet=options.quiet,
     )
-    serve(options.model, given)
     return 0

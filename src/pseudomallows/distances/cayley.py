@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.distances import cayley_loops as kernels
-from ..kernels.distances import lists
+from ..kernels.distances import list_loops
 from .distance import OneStays
-from .tallies import ListTally
+from .lists import ListTally
 
 
 class Cayley(OneStays):
@@ -31,7 +31,7 @@ class Cayley(OneStays):
         return others / (1 + others)
 
     def tally(self, n_items: int) -> ListTally:
-        return ListTally.empty(lists.CAYLEY, n_items)
+        return ListTally.empty(list_loops.CAYLEY, n_items)
 
 
 CAYLEY = Cayley()

@@ -94,7 +94,7 @@ class Spearman(PriceDistance):
 SPEARMAN = Spearman()
 
 
-class Table(NamedTuple):
+class PartitionTable(NamedTuple):
     """`spline(log rate)` is log of the log partition; `error(log rate)` of the log partition."""
 
     spline: Any
@@ -130,14 +130,14 @@ def _partition(n_items: int, alpha: float) -> tuple[float, float, float]:
 
 
 @functools.lru_cache(maxsize=16)
-def _table(n_items: int) -> Table:
+def _table(n_items: int) -> PartitionTable:
     from scipy.interpolate import make_interp_spline
 
     low, high = math.log(SMALLEST / n_items**2) - 1, math.log(SHARPEST) + STEP
     nodes = np.linspace(low, high, math.ceil((high - low) / STEP) + 1)
     values, errors = np.array([log_sum(n_items, math.exp(node)) for node in nodes]).T
     spline = make_interp_spline(nodes, np.log(values), k=7)
-    return Table(spline, spline.derivative(), nodes, errors)
+    return PartitionTable(spline, spline.derivative(), nodes, errors)
 
 
 def log_sum(n_items: int, rate: float) -> tuple[float, float]:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.distances import lists
+from ..kernels.distances import list_loops
 from ..kernels.distances import ulam_loops as kernels
 from .distance import Distance, symmetric_shares
-from .tallies import ListTally
+from .lists import ListTally
 
 MOST_ITEMS = 60  # whose shapes are counted: 966,467; half have 5,604, twice as many 1.8 billion
 MOST_ENUMERATED = 10  # items whose rankings, 3.6 million, are gone through once; 11 have 40 million
@@ -54,7 +54,7 @@ class Ulam(Distance):
 
     def tally(self, n_items: int) -> ListTally:
         _check_size(n_items)
-        return ListTally.empty(lists.ULAM, n_items)
+        return ListTally.empty(list_loops.ULAM, n_items)
 
 
 ULAM = Ulam()

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..kernels.kendall import vote_moves as kernels
 from ..kernels.kendall.inversions import order_by_rank
+from .kendall import WinsTally
 from .strengths import fit_strengths, ranked
-from .tallies import Counts, Ranking, WinsTally
+from .tallies import Counts, Ranking
 
 HALF = 0.5  # of a vote: the unit of the counts
 

@@ -134,12 +134,12 @@ class DaskExecutor:
         with self._clear_errors():
             with _large_is_fine():
                 bundles = [
-                    self.client.submit(_run, function, [tasks[p] for p in mine], pure=False)
-                    for mine in places.values()
+                    self.client.submit(_run, function, [tasks[p] for p in numbers], pure=False)
+                    for numbers in places.values()
                 ]
             gathered = self._wait_for(self.client.gather(bundles, asynchronous=True))
-            for mine, results in zip(places.values(), gathered, strict=True):
-                results_of |= zip(mine, results, strict=True)
+            for numbers, results in zip(places.values(), gathered, strict=True):
+                results_of |= zip(numbers, results, strict=True)
         return iter([results_of[number] for number in range(len(tasks))])
 
     def _wait_for(self, answer: Coroutine[Any, Any, Any]) -> Any:

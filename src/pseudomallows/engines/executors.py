@@ -74,8 +74,10 @@ class Threads:
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         default = available or os.cpu_count() or 1
         self.n_threads = default if n_threads is None else check_count(n_threads, "n_threads")
-        many = self.n_threads > 1
-        self._pool = ThreadPoolExecutor(self.n_threads, initializer=_be_alone) if many else None
+        self._pool = None
+        if self.n_threads > 1:
+            self._pool = ThreadPoolExecutor(self.n_threads, initializer=_be_alone)
+            _start_threads(self._pool, self.n_threads)
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         """Apply `function` to each of the arguments, in order."""
@@ -85,6 +87,23 @@ class Threads:
         if self._pool is None or len(listed) < 2:  # one block is not worth a thread
             return map(function, listed)
         return self._pool.map(function, listed)
+
+
+def _start_threads(pool: ThreadPoolExecutor, n_threads: int) -> None:
+    """Start all threads of a pool, on a thread of its own.
+
+    Ctrl-C interrupts the main thread. If that is just starting a thread, the pool does not get to
+    know it, and the process would wait for it at its end, for good.
+    """
+    meet = threading.Barrier(n_threads, timeout=1.0)  # so that each task needs a thread
+
+    def start() -> None:
+        for _ in range(n_threads):
+            pool.submit(meet.wait)
+
+    starter = threading.Thread(target=start, daemon=True)
+    starter.start()
+    starter.join()
 
 
 def run_together(

@@ -42,7 +42,7 @@ def shown(progress: Progress | bool | None, title: str) -> Iterator[Progress]:
     elif progress or (progress is None and is_watched()):
         bar = Bar(title, 0.0 if progress else 2.0)  # who waits no longer wonders about nothing
         try:
-            with tell_when_compiling(lambda: bar.say(COMPILING)):
+            with when_compiling(lambda: bar.say(COMPILING)):
                 yield bar
         finally:
             bar.close()
@@ -58,30 +58,30 @@ def compiling_said() -> Iterator[None]:
         if is_watched() and not Bar.open_bars:
             print(COMPILING, file=sys.stderr, flush=True)
 
-    with tell_when_compiling(say):
+    with when_compiling(say):
         yield
 
 
 class _First(event.Listener):  # type: ignore[misc]  # Numba has no types
     """Tells of the first kernel that is compiled; one that is read from disk is not."""
 
-    def __init__(self, tell: Callable[[], None]):
-        self._tell: Callable[[], None] | None = tell
+    def __init__(self, say: Callable[[], None]):
+        self._say: Callable[[], None] | None = say
 
     def on_start(self, event: Any) -> None:
         """A kernel is about to be compiled."""
-        if self._tell is not None:
-            tell, self._tell = self._tell, None
-            tell()
+        if self._say is not None:
+            say, self._say = self._say, None
+            say()
 
     def on_end(self, event: Any) -> None:
         """It is compiled."""
 
 
 @contextmanager
-def tell_when_compiling(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` once, when a kernel has to be compiled in the meantime."""
-    with event.install_listener("numba:compile", _First(tell)):
+def when_compiling(say: Callable[[], None]) -> Iterator[None]:
+    """Call `say` once, when a kernel has to be compiled in the meantime."""
+    with event.install_listener("numba:compile", _First(say)):
         yield
 
 

@@ -5,15 +5,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.blocks import Clicks, clicks_matrix
+from ..data.splits import hide_random
 from ..engines.executors import Threads, blocks
 from ..engines.memory import DENSE_ITEMS
 from ..personal.products import AllProducts
-from ..posteriors.personal_fit import clicks_matrix
-from ..preferences import Clicks
-from ..preferences.splits import hide_random
 from ..rankings import orderings_of, rank_randomly
 
-RIDGES = (0.1, 0.3, 1.0, 3.0)  # in units of the mean number of clicks of an item; threes around 1
+# In units of the mean number of clicks of an item, by threes. Of one hidden click of each customer
+# of retail (200 items), 10 recommendations hit 46, 47, 46 and 44 % by these, 46 % by 0.03, 37 % by
+# 10; of simulated users 93 to 95 % by all.
+RIDGES = (0.1, 0.3, 1.0, 3.0)
 MOST_USERS, N_SPLITS = 5_000, 3  # by whom the ridge is chosen: hits of 15,000 clicks, +-0.4 points
 
 

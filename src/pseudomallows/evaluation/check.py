@@ -1,26 +1,30 @@
 """check: are the stated probabilities still right on clicks that came later?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.blocks import Clicks
+from ..data.more_clicks import later_clicks, read_later
+from ..data.splits import keep_first
 from ..engines.executors import Executor, check_local
-from ..files.later import read_later
-from ..posteriors.personal_fit import Fit, check_fit
-from ..preferences import Clicks
-from ..preferences.more_clicks import later_clicks
-from ..preferences.splits import keep_first
+from ..posterior.personal_fit import Fit, check_fit
 from ..rankings import check_count
-from ..recommendations.recommend import recommend
+from ..recommendations.recommend import Recommendations, recommend
+from .certificate import (
+    LEAST_JUDGED,
+    RELATIVE_FROM,
+    Cell,
+    certificate_of,
+    is_mean_right,
+    worst_of,
+)
 from .figures import Calibration, calibrate, hits_of
 
 LARGEST_WINDOW = 30  # later clicks of a user that are looked at: no correction is learnt beyond
-LEAST_USERS = 30  # to say anything: the usual least number for a normal interval of a mean
-TOLERANCE = 0.01  # an error of the mean that nobody minds, of probabilities of 0.2 or more
-RELATIVE_FROM = 0.2  # below, tolerances shrink in proportion: 5 % of the mean, 25 % in a bin
-BIN_TOLERANCE = 0.05  # an error of one bin that nobody minds, likewise
+BIN_TOLERANCE = 0.05  # an error of one bin that nobody minds; below RELATIVE_FROM 25 %
 # are looked at, of dependent recommendations, so four standard errors and not two
 
 
@@ -38,6 +42,9 @@ class CalibrationCheck:
         Who had new clicks, and what they would have been recommended.
     calibration : Calibration
         The same in bins of the stated probability.
+    certificate : list of Cell
+        The same by the user's number of clicks, by how often the items are clicked, and by how far
+        ahead.
     """
 
     stated: float
@@ -46,6 +53,7 @@ class CalibrationCheck:
     n_users: int
     n_recommendations: int
     calibration: Calibration
+    certificate: list[Cell] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -88,15 +96,25 @@ class CalibrationCheck:
     @property
     def answer(self) -> str:
         """ "yes", "no", or "too few" users to tell."""
-        if self.n_users < LEAST_USERS:
+        if self.n_users < LEAST_JUDGED:
             return "too few"
-        return "yes" if self._is_mean_right and self.worst_bin is None else "no"
+        is_right = self._is_mean_right and self.worst_bin is None and self.worst_cell is None
+        return "yes" if is_right else "no"
+
+    @property
+    def worst_cell(self) -> Cell | None:
+        """The group of the certificate that is off most, if that is more than sampling variation
+        and more than ten points (of small probabilities: a half): the groups were not chosen by
+        what is stated, so some differ."""
+        worst = worst_of(self.certificate)
+        if worst is None:
+            return None
+        tolerance = 2 * BIN_TOLERANCE * min(1.0, worst.stated / RELATIVE_FROM)
+        return worst if worst.gap > tolerance else None
 
     @property
     def _is_mean_right(self) -> bool:
-        low, high = self.interval
-        tolerance = TOLERANCE * min(1.0, self.stated / RELATIVE_FROM)
-        return low <= tolerance and high >= -tolerance
+        return is_mean_right(*self.interval, self.stated)
 
     @property
     def worst_bin(self) -> tuple[float, float] | None:
@@ -125,17 +143,21 @@ class CalibrationCheck:
         )
         gap = f"the difference is {low:+.1f} to {high:+.1f} points"
         if self.answer == "too few":
-            return f"Too few users to tell: {seen}; wait for {LEAST_USERS} users or more."
+            return f"Too few users to tell: {seen}; wait for {LEAST_JUDGED} users or more."
         if self.answer == "yes":
             return f"The probabilities are still right: {seen}; {gap}."
         way = "too low" if self.observed > self.stated else "too high"
         if self._is_mean_right:
-            assert self.worst_bin is not None
-            stated, observed = self.worst_bin
+            where, cell = self.worst_bin, self.worst_cell
+            if where is not None:
+                words = f"where about {where[0]:.0%} were stated, {where[1]:.0%} were hits"
+            else:
+                assert cell is not None
+                words = f"for {cell.by} {cell.cell} {cell.stated:.0%} were stated, and "
+                words += f"{cell.observed:.0%} were hits"
             return (
-                f"The probabilities are right on average, but not everywhere: {seen}, yet where "
-                f"about {stated:.0%} were stated, {observed:.0%} were hits. Fit again with the "
-                "later clicks."
+                f"The probabilities are right on average, but not everywhere: {seen}, yet {words}. "
+                "Fit again with the later clicks."
             )
         return f"The probabilities are {way} now: {seen}; {gap}. Fit again with the later clicks."
 
@@ -164,7 +186,7 @@ def check(
     Examples
     --------
     >>> import pseudomallows as pm
-    >>> from pseudomallows.preferences.splits import hide_random
+    >>> from pseudomallows.data.splits import hide_random
     >>> data = pm.simulate_clicks(400, 12, alpha=8, mean_clicks=5, rng=1)
     >>> earlier, later = hide_random(data.preferences, 2, np.random.default_rng(1))
     >>> posterior = pm.fit(earlier, "personal", held_out=later, rng=1)
@@ -178,16 +200,50 @@ def check(
         raise ValueError("check needs a fit of clicks that keeps its users")
     k, n_bins = check_count(k, "k"), check_count(n_bins, "n_bins")
     new = _new_clicks(clicks, later)
-    windows = np.minimum(new.n_clicks, LARGEST_WINDOW)
-    stated, observed = [], []
-    for window in np.unique(windows[windows > 0])[::-1].tolist():  # one warning, of the largest
+    rows = np.flatnonzero(new.n_clicks)
+    later, windows = new.take(rows), np.minimum(new.n_clicks[rows], LARGEST_WINDOW)
+    best = recommend_ahead(posterior, clicks.users[rows], windows, k, executor)
+    observed = observed_of(best.items, later, windows)
+    stated = np.where(best.items >= 0, best.probabilities, np.nan)
+    found = CalibrationCheck.of(stated, observed, n_bins)
+    of_users = (clicks.n_clicks[rows], windows, best.items, clicks.item_counts())
+    return replace(found, certificate=certificate_of(stated, observed, *of_users))
+
+
+def recommend_ahead(
+    posterior: Fit,
+    names: NDArray[Any],
+    windows: NDArray[np.int64],
+    k: int,
+    executor: Executor | None,
+) -> Recommendations:
+    """The recommendations to users of a fit, each with the probabilities of a window of their
+    own."""
+    parts, places = [], []
+    for window in np.unique(windows)[::-1].tolist():  # one warning, of the largest
         rows = np.flatnonzero(windows == window)
-        names = clicks.users[rows].tolist()
-        best = recommend(posterior, k, users=names, window=window, executor=executor)
-        share = window / new.n_clicks[rows]
-        stated.append(np.where(best.items >= 0, best.probabilities, np.nan))
-        observed.append(hits_of(best.items, new.take(rows)) * share[:, None])
-    return CalibrationCheck.of(np.concatenate(stated), np.concatenate(observed), n_bins)
+        parts.append(
+            recommend(posterior, k, users=names[rows].tolist(), window=window, executor=executor)
+        )
+        places.append(rows)
+    back = np.argsort(np.concatenate(places), kind="stable")
+    joined = [
+        np.concatenate([getattr(part, name) for part in parts])[back]
+        for name in ("users", "items", "probabilities", "errors")
+    ]
+    users, items, probabilities, errors = joined
+    return replace(parts[0], users=users, items=items, probabilities=probabilities, errors=errors)
+
+
+def observed_of(
+    items: NDArray[np.int64], later: Clicks, windows: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """``observed[user, place]``, whether each item was among the next clicks of the user, as many
+    as the window; of more, the first in time, or any of them where that is not known. NaN where
+    there is no item."""
+    first = keep_first(later, int(windows.max()))
+    share = np.minimum(windows / np.maximum(first.n_clicks, 1), 1.0)
+    return np.asarray(hits_of(items, first) * share[:, None])
 
 
 def _new_clicks(clicks: Clicks, later: Any) -> Clicks:

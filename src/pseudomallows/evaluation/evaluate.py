@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engines.executors import Executor, check_local
-from ..files.later import read_later
-from ..personal.next_clicks import usual_calibration
-from ..posteriors.personal_fit import Fit, PersonalFit
-from ..preferences import Clicks, check_clicks
-from ..preferences.more_clicks import later_clicks
-from ..preferences.splits import (
+from .._warn import warn
+from ..data.blocks import Clicks, check_clicks
+from ..data.more_clicks import later_clicks, read_later
+from ..data.splits import (
     Split,
     as_time,
     hide_last,
@@ -23,16 +20,24 @@ from ..preferences.splits import (
     time_in_words,
     time_of_share,
 )
+from ..engines.executors import Executor, check_local
+from ..personal.next_clicks import LEAST_SPANNING, usual_calibration
+from ..posterior.diagnostics import QuestionWarning
+from ..posterior.names import QUESTIONS
+from ..posterior.personal_fit import Fit, PersonalFit
 from ..rankings import as_rng, check_count, check_name, check_rankings
-from ..recommendations.recommend import Recommendations, recommend
+from ..recommendations.recommend import Recommendations
 from ..recommendations.recommenders.choose_recommender import WITH_SUMS
 from ..sampling.fit import Asked, choose_method, fit
 from ..sampling.reproduce import fit_options
 from .baselines import BASELINES
-from .figures import Evaluation, Judged, calibrate, hits_of, scores_of
+from .certificate import certificate_of
+from .check import LARGEST_WINDOW, observed_of, recommend_ahead
+from .figures import Evaluation, Judged, calibrate, scores_of
 
 ALWAYS = ("alpha", "progress", "checkpoint")  # arguments of `fit` that say nothing of the method
 SPLITS = ("random", "last", "time")
+LATER_SHARE = 0.2  # of the clicks, usually, that come after the date of a split in time
 
 
 def evaluate(
@@ -54,8 +59,10 @@ def evaluate(
     """Hide clicks, fit the rest, and see which recommendations were among the hidden ones.
 
     The fit that is judged is the one that :func:`fit` returns for the clicks that are not hidden,
-    with the same method and options. The result says which clicks were hidden, how many users were
-    judged and why others were not, and gives a verdict.
+    with the same method and options. With times, and without `calibrate`, "personal" is fitted for
+    the question that the split asks: what comes after a date, next in this visit, or at random. The
+    result says which clicks were hidden, how many users were judged and why others were not, and
+    gives a verdict.
 
     Parameters
     ----------
@@ -67,8 +74,8 @@ def evaluate(
     k : int, optional
         Recommendations for each user, at most all items that a user has not seen; default 10, or
         all of these if they are fewer. The stated probabilities are about the next `hide` ranks,
-        since that many clicks are hidden (with a split in time or a `test`, as many as a user has
-        there on average). Of more than `hide` recommendations some must be wrong.
+        since that many clicks are hidden (with a split in time or a `test`, the next as many as the
+        user has there, at most 30). Of more than `hide` recommendations some must be wrong.
     method : str
         Method of :func:`fit`; further options go there too. The default, "auto", is "personal" for
         clicks.
@@ -76,9 +83,9 @@ def evaluate(
         Which clicks to hide: "last", each user's last `hide` clicks in time; "random"; "time",
         all clicks from a date on, which judges the users with clicks before and after it. The
         first and the last need clicks with times. The default is the question that a fit answers:
-        "last" if most clicks have times, since its probabilities are about what comes next, and
-        "random" without times or with ``calibrate="random"``. A fit of clicks with times has not
-        learnt to answer "random".
+        "time" if most clicks have times ("last" if `hide` is given, or if fewer than 100 users have
+        clicks before and after the date), and "random" without times or with
+        ``calibrate="random"``.
     test : Clicks, data frame, dict or path, optional
         Later clicks of users of `prefs`, instead of hidden ones. Users and items that are not in
         `prefs`, and clicks that are, do not count.
@@ -109,17 +116,42 @@ def evaluate(
     n_bins = check_count(n_bins, "n_bins")
     rng = as_rng(rng)
     if split is None and test is None and truth is None:
-        is_random = options.get("calibrate") == "random"
-        split = "random" if is_random else usual_calibration(prefs)
+        how = options.get("calibrate")
+        how = how if isinstance(how, str) else usual_calibration(prefs)
+        split = _usual_split(prefs, hide) if how == "cut" else how
     trial = make_trial(prefs, hide, k, split, rng, test=test, truth=truth, at=at, share=share)
     if not isinstance(method, str):
         raise TypeError(f"method must be a name, such as 'personal', got {method!r}")
     if method == "auto":
         method, options = _choose(prefs, options)
+    if method == "personal":
+        options = _for_split(prefs, split, options)
     if method != "personal" and (options.get("distance") or "footrule") not in WITH_SUMS:
         options = options | {"keep_latent": True}  # which answers users there
     posterior = fit(trial.shown, method, rng=rng, executor=executor, **options)
     return _score(trial, posterior, trial.recommend(posterior, executor), n_bins, rng)
+
+
+def _usual_split(prefs: Clicks, hide: int | None) -> str:
+    """After a date, if it judges as many users as a fit needs; else by their last clicks."""
+    if hide is not None:
+        return "last"
+    parts = split_at(prefs, time_of_share(prefs, LATER_SHARE))
+    n_judged = int(((parts.shown.n_clicks > 0) & (parts.hidden.n_clicks > 0)).sum())
+    return "time" if n_judged >= LEAST_SPANNING else "last"
+
+
+def _for_split(prefs: Clicks, split: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the question that the split asks, unless another was asked for."""
+    asked = {"random": "random", "last": "last", "time": "cut"}.get(split or "")
+    how = options.get("calibrate", True)
+    if asked is None or prefs.times is None or options.get("held_out") is not None or how is False:
+        return options
+    if how is True:  # after a date is the default, which knows what to do for few users
+        return options if asked == "cut" else options | {"calibrate": asked}
+    if how != asked:
+        warn(QuestionWarning(QUESTIONS[how], QUESTIONS[asked], asked))
+    return options
 
 
 def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -131,8 +163,7 @@ def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]
     if method != "personal":
         return method, options
     plain = {name: value for name, value in chosen.items() if name != "with_consensus"}
-    names = (*ALWAYS, "distance")
-    return method, {name: options[name] for name in names if name in options} | plain
+    return method, {name: options[name] for name in ALWAYS if name in options} | plain
 
 
 def _score(
@@ -140,8 +171,8 @@ def _score(
 ) -> Evaluation:
     """How often the recommendations were right, and those of the baselines."""
     hidden, seen = trial.hidden.take(trial.judged), trial.shown.take(trial.judged)
-    hits = hits_of(best.items, hidden)
-    is_item, scores = ~np.isnan(hits), scores_of(best.items, hidden)
+    stated, observed = best.probabilities, observed_of(best.items, hidden, trial.windows)
+    is_item, scores = ~np.isnan(observed), scores_of(best.items, hidden)
     lists = {name: make(seen, trial.shown, trial.k, rng) for name, make in BASELINES.items()}
     baselines = {
         name: scores_of(items, hidden) for name, items in lists.items() if items is not None
@@ -150,17 +181,25 @@ def _score(
         accuracy=scores.accuracy.value,
         accuracy_error=scores.accuracy.error,
         popularity=baselines["popularity"].accuracy.value,
-        calibration=calibrate(best.probabilities[is_item], hits[is_item], n_bins),
+        calibration=calibrate(stated[is_item], observed[is_item], n_bins),
         n_users=len(trial.judged),
         recommendations=best,
         posterior=posterior,
         scores=scores,
         judged=trial.who,
         baselines=baselines,
+        certificate=certificate_of(
+            np.where(is_item, stated, np.nan),
+            observed,
+            seen.n_clicks,
+            trial.windows,
+            best.items,
+            trial.shown.item_counts(),
+        ),
     )
 
 
-def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Evaluation:
+def evaluate_again(posterior: Fit, hide: int | None, k: int | None, **more: Any) -> Evaluation:
     """Hide clicks of a fit, and fit the rest with the options of that fit."""
     assert posterior.clicks is not None
     given = fit_options(posterior)
@@ -172,6 +211,8 @@ def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Eva
     for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
         given.pop(name, None)
     if isinstance(posterior, PersonalFit):
+        if posterior.settings["options"].get("calibration") == "cut":
+            hide = None  # it is judged by what it is for: all clicks after a date
         given["ridge"] = posterior.settings["options"]["ridge"]  # None: a blend, learnt again
     else:
         given["n_clusters"] = posterior.n_clusters
@@ -187,13 +228,14 @@ class Trial:
     hidden: Clicks
     judged: NDArray[np.int64]
     k: int
-    window: int
+    windows: NDArray[np.int64]  # of each who is judged: the probability is about so many next
     who: Judged
 
     def recommend(self, posterior: Fit, executor: Executor | None) -> Recommendations:
         """The recommendations to those who are judged."""
-        users = self.shown.users[self.judged].tolist()
-        return recommend(posterior, self.k, users=users, window=self.window, executor=executor)
+        return recommend_ahead(
+            posterior, self.shown.users[self.judged], self.windows, self.k, executor
+        )
 
 
 def make_trial(
@@ -248,7 +290,7 @@ def _by_time(prefs: Clicks, at: Any, share: float | None, k: int | None) -> Tria
     """Right is all that came later than a time."""
     if at is not None and share is not None:
         raise ValueError("give the time of the split by at or by share, not by both")
-    time = as_time(at) if at is not None else time_of_share(prefs, share or 0.2)
+    time = as_time(at) if at is not None else time_of_share(prefs, share or LATER_SHARE)
     parts, when = split_at(prefs, time), time_in_words(time)
     before, after = parts.shown.n_clicks > 0, parts.hidden.n_clicks > 0
     reasons = {
@@ -296,11 +338,13 @@ def _make(
     if not len(judged):
         why = "; ".join(f"{count:,} {reason}" for reason, count in others.items())
         raise ValueError(f"no user can be judged by {words}: {why}")
-    if window is None:  # as many as come later, on average
-        window = max(1, round(float(sizes[judged].mean())))
+    if window is None:  # as many as come later
+        windows = np.minimum(sizes[judged], LARGEST_WINDOW)
+    else:
+        windows = np.full(len(judged), window)
     k = check_k(k, split.shown.take(judged))
     who = Judged(words, len(judged), split.shown.n_users + n_strangers, others)
-    return Trial(*split, judged, k, window, who)
+    return Trial(*split, judged, k, windows, who)
 
 
 def _by_truth(prefs: Clicks, truth: ArrayLike, k: int | None) -> Trial:
@@ -316,7 +360,8 @@ def _by_truth(prefs: Clicks, truth: ArrayLike, k: int | None) -> Trial:
     starts = np.searchsorted(owners, np.arange(prefs.n_users + 1))
     right = Clicks(prefs.weights, prefs.users, prefs.items, starts, codes.astype(np.int32))
     words = Judged(f"the {k} true ranks after the clicks", prefs.n_users, prefs.n_users, {})
-    return Trial(prefs, right, np.arange(prefs.n_users), k, k, words)
+    rows = np.arange(prefs.n_users)
+    return Trial(prefs, right, rows, k, np.full(len(rows), k), words)
 
 
 def check_k(k: int | None, seen: Clicks) -> int:

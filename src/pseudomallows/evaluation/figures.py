@@ -1,16 +1,22 @@
 """Figures of recommendations, with standard errors over users, and what `evaluate` returns."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.blocks import Clicks
 from ..markup import Markup, bar, card, reliability, table
-from ..posteriors.diagnose import Check, Verdict
-from ..posteriors.personal_fit import GOOD_CALIBRATION, Fit
-from ..preferences import Clicks
-from ..recommendations.recommend import Recommendations
+from ..posterior.diagnose import Check, Verdict
+from ..posterior.personal_fit import GOOD_CALIBRATION, Fit
 from .baselines import BASELINES
+from .certificate import LEAST_JUDGED, Cell, check_cells, is_mean_right, table_of
+
+if TYPE_CHECKING:
+    from ..recommendations.recommend import Recommendations
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +190,9 @@ class Evaluation:
         Accuracy, recall, NDCG, MRR and coverage, each with its standard error.
     baselines : dict of Scores
         The same for "popularity" and for "EASE" (Steck 2019), if there are at most 4,000 items.
+    certificate : list of Cell
+        Stated and observed by the user's number of clicks, by how often the items are clicked, and
+        by how far ahead, each with a 95 % interval. The verdict looks at the worst of them.
     judged : Judged
         Who is judged, and why others are not.
     """
@@ -198,16 +207,19 @@ class Evaluation:
     scores: Scores
     judged: Judged
     baselines: dict[str, Scores] = field(default_factory=dict)
+    certificate: list[Cell] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
         """Whether to trust the recommendations and their probabilities: answer, words, advice."""
         table = self.calibration
         stated = float(np.average(table.stated, weights=table.counts))
+        if self.n_users < LEAST_JUDGED:
+            return Verdict.of([check_judged(self.n_users)])
         hits = check_hits(self.accuracy, self.accuracy_error, self.popularity)
-        return Verdict.of(
-            [hits, check_calibration(self.judged.by, self.accuracy, stated, table.error)]
-        )
+        figures = self.accuracy, self.accuracy_error, stated, table.error
+        mean = check_calibration(self.judged.by, *figures)
+        return Verdict.of([hits, mean, check_cells(self.certificate)])
 
     def __repr__(self) -> str:
         rivals = [f"{name} {each.accuracy.value:.1%}" for name, each in self.baselines.items()]
@@ -236,7 +248,8 @@ class Evaluation:
         lines.append(f"calibration error {self.calibration.error:.3f}")
         lines.append("stated  observed  recommendations")
         bins = "{stated:6.2f}{observed:10.2f}{count:17,}"
-        return "\n".join([*lines, *(bins.format(**row) for row in self.calibration.rows())])
+        lines += [bins.format(**row) for row in self.calibration.rows()]
+        return "\n".join([*lines, *table_of(self.certificate)])
 
     def _repr_html_(self) -> str:
         """For a notebook: accuracy against popularity, and the calibration as a picture."""
@@ -247,6 +260,14 @@ class Evaluation:
         words = f"of {self.n_users:,} users. {self.verdict.answer}: {self.verdict.words}"
         picture = reliability(self.calibration.points())
         return card("Evaluation", words, table(["items", "right"], rows), picture)
+
+
+def check_judged(n_users: int) -> Check:
+    """Are there users enough to say anything?"""
+    words = f"Too few users to tell: {n_users:,} could be judged."
+    advice = "Judge more of them: lower hide, or hide each user's last clicks (split='last')."
+    figures = ("users", n_users, LEAST_JUDGED, "with care")
+    return Check(*figures, words, advice, is_least=True, form=".0f")
 
 
 def check_hits(hits: float, hits_error: float, popularity: float) -> Check:
@@ -262,13 +283,20 @@ def check_hits(hits: float, hits_error: float, popularity: float) -> Check:
     return Check(name, hits, popularity, answer, words, advice, is_least=True, form=".1%")
 
 
-def check_calibration(clicks: str, hits: float, stated: float, error: float) -> Check:
+def check_calibration(
+    clicks: str, hits: float, hits_error: float, stated: float, error: float
+) -> Check:
     """Do the stated probabilities agree with what was observed? `clicks` says which were hidden,
     `stated` is the mean probability, `error` the calibration error."""
     answer = "no" if error > 3 * GOOD_CALIBRATION else "with care"
     answer = "yes" if error <= GOOD_CALIBRATION else answer
     meaning = "they mean what they say"
     meaning = meaning if answer == "yes" else "trust the order, not the probabilities"
+    gap = hits - stated
+    if answer == "yes" and not is_mean_right(
+        gap - 1.96 * hits_error, gap + 1.96 * hits_error, stated
+    ):
+        answer, meaning = "with care", f"they are too {'low' if gap > 0 else 'high'} on average"
     words = (
         f"The fit that pm.fit gives, judged on {clicks}, hidden from it: {hits:.1%} of its "
         f"recommendations were hits, {stated:.1%} were stated, and probabilities are off by "

@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from .compiled import compiled
+from .kendall.inversions import draw_jump, take_nth
 from .streams import below, start_user, uniform
 
 
@@ -56,6 +57,38 @@ def bucket_log_likelihoods(rankings, ordering, rate, log_factorials, values):
         for rank in range(1, n_items + 1):
             value += log_factorials[sizes[rank]]
         values[user] = value
+
+
+@compiled
+def draw_bucket_latent(streams, rankings, ordering, rate, latent):
+    """Fill `latent[user, item]` with full rankings, drawn given what is known, under Kendall, where
+    no rank is 0: each rank of a tie goes to one of its items left, v of them passed over."""
+    n_items = len(ordering)
+    tree, mine = np.empty(n_items + 1, np.int64), np.empty(n_items, np.int64)
+    starts, stream = np.empty(n_items + 2, np.int64), np.empty(1, dtype=np.uint64)
+    for user in range(len(rankings)):
+        start_user(streams, user, 0, stream)
+        ranks = rankings[user]
+        # mine[starts[rank] : starts[rank + 1]] are the items of a tie, in the consensus order
+        starts[:] = 0
+        for item in range(n_items):
+            starts[ranks[item] + 1] += 1
+        for rank in range(1, n_items + 2):
+            starts[rank] += starts[rank - 1]
+        for place in range(n_items):
+            rank = ranks[ordering[place]]
+            mine[starts[rank]] = ordering[place]
+            starts[rank] += 1
+        first = 0
+        for rank in range(1, n_items + 1):
+            size = starts[rank] - first  # the starts have moved to the ends
+            for node in range(size + 1):
+                tree[node] = node & -node
+            for behind in range(size):
+                n_left = size - behind
+                passed = draw_jump(stream, rate, np.expm1(-rate * n_left), n_left)
+                latent[user, mine[first + take_nth(tree, size, passed)]] = rank + behind
+            first += size
 
 
 @compiled

@@ -6,6 +6,7 @@
 import numpy as np
 
 from .compiled import compiled
+from .foresight import LOG_LEAST, MOST
 
 
 @compiled
@@ -19,14 +20,31 @@ def count_bits(bits):
 
 
 @compiled
-def pseudo_by_subsets(log_weights, visit_order, marginals):
+def share_free(row, used, shares):
+    """Fill `shares[rank]` with the probability that an item of log weights `row` takes it."""
+    highest, total = -np.inf, 0.0
+    for rank in range(len(row)):
+        if not used >> rank & 1:
+            highest = max(highest, row[rank])
+    for rank in range(len(row)):
+        shares[rank] = 0.0
+        if not used >> rank & 1:
+            shares[rank] = np.exp(row[rank] - highest)
+            total += shares[rank]
+    for rank in range(len(row)):
+        shares[rank] /= total
+
+
+@compiled
+def pseudo_by_subsets(log_weights, visit_order, has_foresight, marginals):
     """ELBO of the Pseudo-Mallows law of one visit order; fills `marginals[item, rank - 1]`.
 
-    The ELBO is the mean of the log of the product of the denominators (equation 13).
+    The ELBO is the mean of the log of a ranking's weight, up to a constant the posterior, over its
+    probability: without foresight, of the product of the denominators (equation 13).
     """
     n_items = len(visit_order)
     probability = np.zeros(1 << n_items)  # of each set of ranks in use
-    weights = np.empty(n_items)
+    shares = np.empty(n_items)
     probability[0] = 1.0
     elbo = 0.0
     marginals[:] = 0.0
@@ -34,23 +52,36 @@ def pseudo_by_subsets(log_weights, visit_order, marginals):
         here = probability[used]
         if here == 0.0:
             continue
-        item = visit_order[count_bits(used)]
-        highest = -np.inf
+        step = count_bits(used)
+        item = visit_order[step]
+        share_free(log_weights[item], used, shares)
+        if has_foresight:
+            leave_to_others(log_weights, visit_order[step + 1 :], used, shares)
         for rank in range(n_items):
-            if not used >> rank & 1:
-                highest = max(highest, log_weights[item, rank])
-        total = 0.0
-        for rank in range(n_items):
-            if not used >> rank & 1:
-                weights[rank] = np.exp(log_weights[item, rank] - highest)
-                total += weights[rank]
-        elbo += here * (highest + np.log(total))
-        for rank in range(n_items):
-            if not used >> rank & 1:
-                share = here * weights[rank] / total
+            if shares[rank] > 0.0:
+                share = here * shares[rank]
+                elbo += share * (log_weights[item, rank] - np.log(shares[rank]))
                 marginals[item, rank] += share
                 probability[used | 1 << rank] += share
     return elbo
+
+
+@compiled
+def leave_to_others(log_weights, others, used, shares):
+    """Multiply `shares[rank]` by the probability that none of the others wants that free rank, by
+    the definition of `foresight.py`; they sum to 1 again."""
+    n_items = len(shares)
+    for other in others:
+        left = 0.0
+        for rank in range(n_items):
+            if not used >> rank & 1 and log_weights[other, rank] > LOG_LEAST:
+                left += np.exp(log_weights[other, rank])
+        for rank in range(n_items):
+            if not used >> rank & 1 and log_weights[other, rank] > LOG_LEAST:
+                shares[rank] *= 1.0 - min(np.exp(log_weights[other, rank]) / left, MOST)
+    total = shares.sum()
+    for rank in range(n_items):
+        shares[rank] /= total
 
 
 @compiled
@@ -81,22 +112,6 @@ def posterior_by_subsets(log_weights, marginals):
                 step = before[used] + log_weights[item, rank] + after[used | 1 << rank]
                 marginals[item, rank] += np.exp(step - after[0])
     return after[0]
-
-
-@compiled
-def share_free(row, used, shares):
-    """Fill `shares[rank]` with the probability that an item of log weights `row` takes it."""
-    highest, total = -np.inf, 0.0
-    for rank in range(len(row)):
-        if not used >> rank & 1:
-            highest = max(highest, row[rank])
-    for rank in range(len(row)):
-        shares[rank] = 0.0
-        if not used >> rank & 1:
-            shares[rank] = np.exp(row[rank] - highest)
-            total += shares[rank]
-    for rank in range(len(row)):
-        shares[rank] /= total
 
 
 @compiled

@@ -11,8 +11,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..distances import Distance
-from ..distances.distance import adds_up
+from ..data.pairs import Pairs
+from ..data.preferences import Preferences
+from ..data.ties import block_sizes
+from ..distances.distance import Distance, adds_up
+from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
 from ..engines.memory import as_size, available_memory
 from ..kernels.latent.leaps import leap_latent
@@ -28,20 +31,16 @@ from ..kernels.latent.swaps import (
     swap_together,
 )
 from ..kernels.streams import CENTRE, Streams, start_stream
-from ..preferences import Pairs, Preferences
-from ..preferences.ties import block_sizes
 from .error_rates import Errors, NoErrors
-from .full import FullLaw, in_order_of
+from .full import FullLaw
 from .law import (
     Clusters,
-    Counts,
     Floats,
     Labels,
     Law,
-    Ranking,
-    UserRows,
     check_informative,
     cut_rows,
+    in_order_of,
     principal_components,
 )
 
@@ -69,42 +68,22 @@ class LatentMove(NamedTuple):
     number: int
 
 
-class LatentRows(UserRows):
-    """Some users: what is known of them, by ranks and by comparisons."""
-
-    def __init__(self, known: Ranking, said: Statements, numbers: Counts):
-        self.known, self.said, self.numbers = known, said, numbers
-        self.weights = np.ones(len(numbers), dtype=np.int64)
-
-    def log_likelihoods(self, tables: Any) -> Floats:
-        """Not without the latent rankings: see `AugmentedLaw.given`."""
-        raise NotImplementedError
-
-    def moved(self, move: LatentMove, latent: Ranking) -> Ranking:
-        """The latent rankings after a move of each."""
-        latent, streams = latent.copy(), Streams(move.seed, move.number, self.numbers, self.weights)
-        if not len(self.said.starts):
-            swap_latent(streams, self.known, move.consensus, move.order.swaps, N_SWAPS, latent)
-            return latent
-        speaks = self.said.firsts[:, -1] > 0
-        for mine in (np.flatnonzero(~speaks), np.flatnonzero(speaks)):
-            if not len(mine):
-                continue
-            some = streams._replace(first_users=self.numbers[mine], weights=self.weights[mine])
-            moved = latent[mine]
-            if speaks[mine[0]]:
-                said = rows_of(self.said, mine)
-                leap_latent(some, said, move.consensus, move.order, N_LEAPS, moved)
-            else:
-                known, swaps = self.known[mine], move.order.swaps
-                swap_latent(some, known, move.consensus, swaps, N_SWAPS, moved)
-            latent[mine] = moved
-        return latent
-
-
-def _move_rows(task: Any) -> Ranking:
-    rows, move, latent = task
-    return rows.moved(move, latent)
+def moved_rows(task: Any) -> Ranking:
+    """The latent rankings of some rows of a cluster, by their numbers, after a move of each."""
+    known, said, numbers, move, latent = task
+    latent, ones = latent.copy(), np.ones(len(numbers), dtype=np.int64)
+    speaks = said.firsts[:, -1] > 0 if len(said.starts) else np.zeros(len(numbers), dtype=bool)
+    for mine in (np.flatnonzero(~speaks), np.flatnonzero(speaks)):
+        if not len(mine):
+            continue
+        streams, moved = Streams(move.seed, move.number, numbers[mine], ones[mine]), latent[mine]
+        if speaks[mine[0]]:
+            leap_latent(streams, rows_of(said, mine), move.consensus, move.order, N_LEAPS, moved)
+        else:
+            swaps = move.order.swaps
+            swap_latent(streams, known[mine], move.consensus, swaps, N_SWAPS, moved)
+        latent[mine] = moved
+    return latent
 
 
 class AugmentedLaw(Law):
@@ -132,11 +111,8 @@ class AugmentedLaw(Law):
         if len(self._said.starts):
             self.how_latent = "moved by leaps and exchanges in each sweep (Metropolis)"
         n_rows = int(is_informative.sum())
-        numbers, cut = np.arange(n_rows), cut_rows(n_rows)
-        known = self._known.rankings
-        blocks = [LatentRows(known[c], rows_of(self._said, c), numbers[c]) for c in cut]
-        ones = [np.ones(c.stop - c.start, dtype=np.int64) for c in cut]
-        super().__init__(prefs.n_items, distance, blocks, ones, executor)
+        ones = np.ones(n_rows, dtype=np.int64)  # no blocks: each pass has those of its cluster
+        super().__init__(prefs.n_items, distance, [], [ones], executor)
         self.errors = NoErrors(self.n_items) if errors is None else errors
 
     def filled_ranks(self) -> Floats:
@@ -221,10 +197,10 @@ class AugmentedLaw(Law):
             known, said = self._known.rankings[mine], rows_of(self._said, mine)
             move = LatentMove(consensus[label].copy(), self._order(alpha, errors), seed, number)
             tasks = [
-                (LatentRows(known[c], rows_of(said, c), mine[c]), move, latent[mine[c]])
+                (known[c], rows_of(said, c), mine[c], move, latent[mine[c]])
                 for c in cut_rows(len(mine))
             ]
-            moved = np.concatenate(list(self.executor.map(_move_rows, tasks)))
+            moved = np.concatenate(list(self.executor.map(moved_rows, tasks)))
             stream = np.empty(1, dtype=np.uint64)
             start_stream(seed, number, CENTRE + label, stream)
             n_moves = self.n_items * (N_TOGETHER if len(said.starts) else 1)

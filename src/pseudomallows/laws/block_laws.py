@@ -1,5 +1,5 @@
 """Users who say of some items that they share some ranks, no more: rankings with gaps, top-k lists,
-ties; and, in `click_laws`, clicks.
+ties; and clicks, whose clicked items share the first ranks.
 
 The probability of a user's blocks is a permanent: a sum over all rankings that agree with them,
 exact in time items^2 (`kernels.footrule.matching`). Nearly the same, and additive over
@@ -25,29 +25,33 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import distances
-from ..distances import Distance, PriceDistance
-from ..distances.tallies import MOVES, Proposals, Stream, best_assignment
+from ..data.blocks import Rankings
+from ..data.ties import block_sizes
+from ..distances.distance import Distance, PriceDistance
+from ..distances.footrule import FOOTRULE
+from ..distances.tallies import MOVES, Counts, Proposals, Ranking, Stream, best_assignment
 from ..engines.executors import Executor
 from ..kernels import block_counts as kernels
 from ..kernels.block_sums import draw_hamming_latent, hamming_log_likelihoods
 from ..kernels.costs import count_ranks
+from ..kernels.footrule.click_likelihood import own_log_likelihoods
 from ..kernels.footrule.latent_blocks import draw_latent, log_likelihoods
+from ..kernels.footrule.latent_clicks import draw_click_users
+from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ..kernels.moves import move_consensus
 from ..kernels.streams import Streams
-from ..preferences import Rankings
-from ..preferences.ties import block_sizes
-from .full import RankedLaw
 from .law import (
+    ClickLaw,
+    ClickUsers,
     Clusters,
     ClusterTally,
-    Counts,
     Curve,
     Floats,
     Labels,
     Law,
-    Ranking,
+    RankedLaw,
     UserRows,
+    open_ranks,
 )
 
 STEP = 0.1  # of log alpha between two tables: between six of them a user errs by 4e-6 at most
@@ -262,7 +266,7 @@ class BlockRows(UserRows):
         blocks: Ranking,
         weights: Counts,
         numbers: Counts,
-        distance: str,
+        distance: Distance,
     ):
         self.rankings, self.item_blocks, self.distance = rankings, blocks, distance
         self.weights, self.numbers = weights, numbers
@@ -290,7 +294,7 @@ class BlockRows(UserRows):
 
     def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
         latent, rate = self.rankings.copy(), alpha / len(consensus)
-        if self.distance == "hamming":
+        if self.distance.name == "hamming":
             draw_hamming_latent(streams, self.rankings, consensus, rate, latent)
         else:
             counts = np.zeros((len(consensus), len(consensus)), dtype=np.int64)
@@ -303,7 +307,7 @@ class BlockRows(UserRows):
         """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
         n_items = len(consensus)
         counts = np.zeros((n_items, n_items), dtype=np.int64)
-        if self.distance == "hamming":  # whose kernel draws one user of each row
+        if self.distance.name == "hamming":  # whose kernel draws one user of each row
             rows = np.repeat(np.arange(self.n_rows), weights)
             ones, latent = np.ones(len(rows), dtype=np.int64), self.rankings[rows]
             firsts = np.repeat(self.numbers - (np.cumsum(weights) - weights), weights)
@@ -326,7 +330,7 @@ class RankedBlocks(RankedLaw, BlockLaw):
     def __init__(
         self, prefs: Rankings, executor: Executor | None = None, distance: Distance | None = None
     ):
-        super().__init__(prefs, executor, distances.FOOTRULE if distance is None else distance)
+        super().__init__(prefs, executor, FOOTRULE if distance is None else distance)
 
     @functools.cached_property
     def _numbered(self) -> tuple[NDArray[np.bool_], Ranking]:
@@ -334,11 +338,11 @@ class RankedBlocks(RankedLaw, BlockLaw):
 
     def make_rows(self, rows: slice, weights: Counts, numbers: Counts) -> BlockRows:
         rankings, (_, blocks) = self.rankings[rows], self._numbered
-        return BlockRows(rankings, blocks[rows], weights, numbers, self.distance.name)
+        return BlockRows(rankings, blocks[rows], weights, numbers, self.distance)
 
     def rows_of(self, users: Counts) -> BlockRows:
         some = self.everyone.take(users)
-        return BlockRows(some.rankings, some.rankings, some.weights, users, self.distance.name)
+        return BlockRows(some.rankings, some.rankings, some.weights, users, self.distance)
 
     @property
     def count_shape(self) -> tuple[int, ...]:
@@ -365,12 +369,12 @@ class RankedBlocks(RankedLaw, BlockLaw):
 
 
 def ranking_log_likelihoods(
-    rankings: Ranking, consensus: Ranking, alpha: float, distance: str
+    rankings: Ranking, consensus: Ranking, alpha: float, distance: Distance
 ) -> Floats:
     """Log probability of each row of rankings, full, partial or tied; exact."""
     values, n_items = np.empty(len(rankings)), len(consensus)
-    log_partition = distances.get(distance).log_partition(n_items, alpha)
-    kernel = hamming_log_likelihoods if distance == "hamming" else log_likelihoods
+    log_partition = distance.log_partition(n_items, alpha)
+    kernel = hamming_log_likelihoods if distance.name == "hamming" else log_likelihoods
     kernel(rankings, consensus, alpha / n_items, log_partition, values)
     return values
 
@@ -398,15 +402,90 @@ def number_blocks(
     ties = (ranks >= firsts[:, None]) & (ranks < (firsts + lengths)[:, None])
     # items without a rank share what is left: the ranks of no tie of their row
     rows = np.flatnonzero((rankings == 0).any(axis=1))
-    edges = np.zeros((len(rows), n_items + 2), dtype=np.int64)
-    places, items = np.nonzero(rankings[rows])
-    ranks = rankings[rows][places, items]
-    np.add.at(edges, (places, ranks), 1)
-    np.add.at(edges, (places, ranks + sizes[rows][places, items]), -1)
-    taken = np.cumsum(edges, axis=1)[:, 1 : n_items + 1] > 0
-    left, owners = np.unique(~taken, axis=0, return_inverse=True)
+    left, owners = np.unique(open_ranks(rankings[rows]), axis=0, return_inverse=True)
     missing = rankings[rows] == 0
     owned = np.broadcast_to(owners.reshape(-1, 1), missing.shape)
     blocks[rows] = np.where(missing, n_full + len(ties) + owned, blocks[rows])
     full = np.eye(n_items, dtype=np.bool_)[:n_full]
     return np.concatenate([full, ties, left.reshape(-1, n_items)]), blocks
+
+
+# Clicks
+
+
+class ClickTables(NamedTuple):
+    """The exact law of clusters of clicks: what the sums along the items share."""
+
+    consensus: Ranking
+    recursions: Recursions
+
+
+class ClickBlockRows(ClickUsers):
+    """By the footrule."""
+
+    def log_likelihoods(self, tables: BlockTables) -> Floats:
+        logs = np.tile(tables.offset, (self.n_rows, 1))
+        kernels.add_click_logs(self.clicks, self.size_places, tables.log_weights, logs)
+        return logs
+
+    def exact(self, tables: ClickTables, rows: Counts, labels: Labels) -> Floats:
+        values, order = np.empty(len(rows)), np.argsort(labels, kind="stable")
+        laws = Laws(tables.consensus, np.arange(len(tables.consensus)))
+        pairs = (rows[order], labels[order])
+        own_log_likelihoods(self.clicks, *pairs, laws, tables.recursions, values)
+        result = np.empty_like(values)
+        result[order] = values
+        return result
+
+    def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
+        """``counts[cluster, size, item]`` of clicks."""
+        counts = np.zeros(shape, dtype=np.int64)
+        kernels.count_clicks(self.clicks, self.size_places, labels, self.weights, counts)
+        return counts
+
+    def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
+        n_items = len(consensus)
+        drawn = np.zeros((self.n_rows, n_items), dtype=np.int32)
+        counts = np.zeros((n_items, n_items), dtype=np.int64)
+        draw_click_users(streams, self.clicks, consensus, alpha / n_items, counts, drawn)
+        return drawn
+
+    def count_latent(
+        self, consensus: Ranking, alpha: float, seed: int, number: int, weights: Counts
+    ) -> Counts:
+        """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
+        n_items = len(consensus)
+        counts = np.zeros((n_items, n_items), dtype=np.int64)
+        streams = Streams(seed, number, self.numbers, weights)
+        nobody, rate = np.empty((0, n_items), dtype=np.int32), alpha / n_items
+        draw_click_users(streams, self.clicks, consensus, rate, counts, nobody)
+        return counts
+
+
+class ClickBlocks(ClickLaw, BlockLaw):
+    """Clicks by the footrule: the clicked items share the first ranks, the others the rest.
+
+    A user is listed by the clicked items alone: the sum of the others' weights over all items is
+    the same for every consensus.
+    """
+
+    rows, usual_distance = ClickBlockRows, FOOTRULE
+
+    @property
+    def count_shape(self) -> tuple[int, ...]:
+        return len(self.sizes), self.n_items
+
+    def make_table(self, alpha: float) -> Floats:
+        """``log_weights[size, rank - 1]`` of a clicked item against one that is not."""
+        n_items, sizes = self.n_items, self.sizes
+        probabilities = FOOTRULE.rank_probabilities(n_items, alpha)
+        first = np.cumsum(probabilities, axis=1)[:, sizes - 1].T
+        rest = np.cumsum(probabilities[:, ::-1], axis=1)[:, ::-1][:, sizes].T
+        clicked = block_logs(first, rest, sizes)
+        others = block_logs(rest, first, n_items - sizes)
+        return np.asarray(clicked - others + (others.sum(axis=1) / sizes)[:, None])
+
+    def exact_tables(self, clusters: Clusters) -> ClickTables:
+        return ClickTables(
+            clusters.consensus, make_recursions(clusters.alpha / self.n_items, self.n_items)
+        )

@@ -2,8 +2,6 @@
 Kendall's, where the known pairs and the sizes of the tied blocks say all (bucket orders: Fagin et
 al. 2004)."""
 
-import functools
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -11,29 +9,25 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import distances
-from ..distances import Distance
-from ..distances.tallies import Proposals, Stream
+from ..data.blocks import Rankings
+from ..distances.distance import Distance
+from ..distances.kendall import KENDALL, log_factorials
+from ..distances.tallies import Counts, Proposals, Ranking, Stream
 from ..distances.tallies import Tally as DistanceCounts
 from ..engines.executors import Executor
-from ..kernels.block_sums import bucket_log_likelihoods
+from ..kernels.block_sums import bucket_log_likelihoods, draw_bucket_latent
 from ..kernels.streams import Streams
-from ..preferences import Rankings
-from ..preferences.ties import block_sizes
 from ..rankings import orderings_of
 from .law import (
     Clusters,
     ClusterTally,
-    Counts,
     Curve,
     Floats,
     Labels,
     Law,
-    Ranking,
+    RankedLaw,
     UserRows,
-    check_informative,
-    cut_rows,
-    principal_components,
+    open_ranks,
 )
 
 ROWS_SCALE = 64  # of the rows of a block: one takes so few steps that fewer are not worth a task
@@ -42,7 +36,7 @@ ROWS_SCALE = 64  # of the rows of a block: one takes so few steps that fewer are
 class RankingRows(UserRows):
     """Some rows of rankings in blocks of ties."""
 
-    def __init__(self, rankings: Ranking, weights: Counts, numbers: Counts, distance: str):
+    def __init__(self, rankings: Ranking, weights: Counts, numbers: Counts, distance: Distance):
         self.rankings, self.weights, self.numbers = rankings, weights, numbers
         self.distance = distance
 
@@ -53,25 +47,14 @@ class RankingRows(UserRows):
 
     def _log_likelihoods(self, consensus: Ranking, alpha: float, sums: Floats) -> Floats:
         if len(sums) == 1:
-            return full_log_likelihoods(
-                self.rankings, consensus, alpha, distances.get(self.distance)
-            )
+            return full_log_likelihoods(self.rankings, consensus, alpha, self.distance)
         values, rate = np.empty(self.n_rows), alpha / len(consensus)
         bucket_log_likelihoods(self.rankings, orderings_of(consensus), rate, sums, values)
         return values
 
     def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
-        """The items of a tie have a Mallows distribution of their own, by Kendall's distance."""
-        latent, distance = self.rankings.copy(), distances.get(self.distance)
-        for ranks, user in zip(latent, streams.first_users.tolist(), strict=True):
-            for first in np.unique(ranks):
-                mine = np.flatnonzero(ranks == first)
-                mine = mine[np.argsort(consensus[mine])]
-                if len(mine) > 1:
-                    seeds = np.random.SeedSequence((streams.seed, streams.draw, user, int(first)))
-                    own = int(seeds.generate_state(1, np.uint64)[0] >> 1)
-                    rate = alpha * len(mine) / len(consensus)
-                    ranks[mine] = first - 1 + distance.draw(len(mine), rate, 1, own)[0]
+        latent, rate = np.empty_like(self.rankings), alpha / len(consensus)
+        draw_bucket_latent(streams, self.rankings, orderings_of(consensus), rate, latent)
         return latent
 
 
@@ -124,41 +107,6 @@ class DistanceTally(ClusterTally):
         return self.known.evidence
 
 
-class RankedLaw(Law):
-    """Rankings of any kind; a subclass says how it reads its rows."""
-
-    def __init__(
-        self, prefs: Rankings, executor: Executor | None, distance: Distance, scale: int = 1
-    ):
-        check_informative(prefs.is_informative)
-        self.everyone, self.informative = prefs, prefs.take(prefs.is_informative)
-        self.rankings, weights = self.informative.rankings, self.informative.weights
-        numbers = np.cumsum(weights) - weights
-        cut = cut_rows(len(weights), scale)
-        self.distance = distance
-        blocks = [self.make_rows(c, weights[c], numbers[c]) for c in cut]
-        super().__init__(prefs.n_items, distance, blocks, [weights[c] for c in cut], executor)
-
-    @abstractmethod
-    def make_rows(self, rows: slice, weights: Counts, numbers: Counts) -> UserRows:
-        """Some of the informative rows."""
-
-    @functools.cached_property
-    def mean_ranks(self) -> Floats:
-        return self.informative.mean_ranks()
-
-    def features(self, n_features: int) -> Floats:
-        """Principal components of the ranks, unknown ones as the mean of what they may be."""
-        filled = self.informative.filled_ranks()
-        return principal_components(filled - filled.mean(axis=0), n_features)
-
-    def select(self, rows: Counts) -> Self:
-        return type(self)(self.informative.take(rows), self.executor, self.distance)
-
-    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
-        return in_order_of(self.rankings[rows], order)
-
-
 class FullLaw(RankedLaw):
     """Full rankings by any distance; ties and top-k lists by Kendall's."""
 
@@ -166,7 +114,7 @@ class FullLaw(RankedLaw):
         self, prefs: Rankings, executor: Executor | None = None, distance: Distance | None = None
     ):
         closed = replace(prefs, rankings=close_gaps(prefs.rankings))
-        distance = distances.KENDALL if distance is None else distance
+        distance = KENDALL if distance is None else distance
         super().__init__(closed, executor, distance, ROWS_SCALE)
         self._tie_rows, self._tie_sizes = tied_blocks(self.rankings)
         self.has_ties = len(self._tie_rows) > 0
@@ -176,17 +124,17 @@ class FullLaw(RankedLaw):
     def of_full(cls, rankings: Ranking, executor: Executor, distance: Distance) -> Self:
         """The law of rankings that are known to be full, one of each user."""
         law, ones = cls.__new__(cls), np.ones(len(rankings), dtype=np.int64)
-        rows = RankingRows(rankings, ones, np.arange(len(ones)), distance.name)
+        rows = RankingRows(rankings, ones, np.arange(len(ones)), distance)
         Law.__init__(law, rankings.shape[1], distance, [rows], [ones], executor)
         law.rankings, law.has_ties = rankings, False
         return law
 
     def make_rows(self, rows: slice, weights: Counts, numbers: Counts) -> RankingRows:
-        return RankingRows(self.rankings[rows], weights, numbers, self.distance.name)
+        return RankingRows(self.rankings[rows], weights, numbers, self.distance)
 
     def rows_of(self, users: Counts) -> RankingRows:
         some = self.everyone.take(users)
-        return RankingRows(some.rankings, some.weights, users, self.distance.name)
+        return RankingRows(some.rankings, some.weights, users, self.distance)
 
     def tables(self, clusters: Clusters) -> FullTables:
         alphas = clusters.alpha.tolist()
@@ -229,17 +177,6 @@ def full_log_likelihoods(
     return np.asarray(-alpha / n_items * away - distance.log_partition(n_items, alpha))
 
 
-def log_factorials(n_items: int, alpha: float) -> Floats:
-    """``[m]``: log partition function of Kendall for m of the items, 0 to all of them.
-
-    >>> np.exp(log_factorials(4, 0.0)).round(6).tolist()
-    [1.0, 1.0, 2.0, 6.0, 24.0]
-    """
-    rate, sizes = alpha / n_items, np.arange(1, n_items + 1)
-    terms = np.log(sizes) if rate == 0 else np.log(np.expm1(-rate * sizes) / np.expm1(-rate))
-    return np.concatenate([[0.0], np.cumsum(terms)])
-
-
 def has_buckets_only(rankings: Ranking) -> bool:
     """Are the ranks that items of rank 0 share in one piece, in every row?
 
@@ -248,11 +185,9 @@ def has_buckets_only(rankings: Ranking) -> bool:
     ... )
     (True, False)
     """
-    closed, missing = close_gaps(rankings), rankings == 0
-    n_missing = missing.sum(axis=1)
-    last = np.where(missing, closed, 0).max(axis=1) + n_missing - 1
-    taken = (rankings > 0) & (rankings <= last[:, None])
-    return bool(((last - n_missing) == taken.sum(axis=1))[n_missing > 0].all())
+    is_open = open_ranks(rankings)
+    begins = is_open & ~np.pad(is_open, ((0, 0), (1, 0)))[:, :-1]
+    return bool((begins.sum(axis=1) <= 1).all())
 
 
 def close_gaps(rankings: Ranking) -> Ranking:
@@ -265,49 +200,18 @@ def close_gaps(rankings: Ranking) -> Ranking:
     missing = rankings == 0
     if not missing.any():
         return rankings
-    n_items = rankings.shape[1]
-    ends = np.where(missing, 0, rankings + block_sizes(rankings))  # the rank behind a tie
-    is_taken = np.zeros((len(rankings), n_items + 2), dtype=np.int64)
-    rows = np.arange(len(rankings))[:, None]
-    is_first = ~missing & _is_first_of_tie(rankings)
-    np.add.at(is_taken, (np.broadcast_to(rows, rankings.shape)[is_first], rankings[is_first]), 1)
-    np.add.at(is_taken, (np.broadcast_to(rows, rankings.shape)[is_first], ends[is_first]), -1)
-    left = np.cumsum(is_taken, axis=1)[:, 1 : n_items + 1] == 0
-    return np.where(missing, left.argmax(axis=1)[:, None] + 1, rankings).astype(np.int32)
-
-
-def _is_first_of_tie(rankings: Ranking) -> NDArray[np.bool_]:
-    order = np.argsort(rankings, axis=1, kind="stable")
-    in_order = np.take_along_axis(rankings, order, axis=1)
-    is_first = np.ones(rankings.shape, dtype=bool)
-    is_first[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
-    result = np.empty_like(is_first)
-    np.put_along_axis(result, order, is_first, axis=1)
-    return result
+    firsts = open_ranks(rankings).argmax(axis=1) + 1
+    return np.where(missing, firsts[:, None], rankings).astype(np.int32)
 
 
 def tied_blocks(rankings: Ranking) -> tuple[Counts, Counts]:
-    """Row and size of each block of several items."""
-    sizes = block_sizes(rankings)
-    is_block = (sizes > 1) & _is_first_of_tie(rankings)
-    return np.nonzero(is_block)[0], sizes[is_block]
+    """Row and size of each block of several items; no rank is missing.
 
-
-def in_order_of(rankings: Ranking, order: NDArray[Any]) -> Ranking:
-    """Full rankings that agree with what is known, the items of each tie by ``order[item]``.
-
-    >>> in_order_of(np.array([[0, 2, 0], [2, 2, 1]], dtype=np.int32), np.array([3, 2, 1]))
-    array([[3, 2, 1],
-           [3, 2, 1]], dtype=int32)
+    >>> [each.tolist() for each in tied_blocks(np.array([[1, 1, 3], [1, 2, 3], [1, 1, 1]]))]
+    [[0, 2], [2, 3]]
     """
-    n_items, full = rankings.shape[1], np.empty_like(rankings)
-    for row, ranks in enumerate(rankings):
-        known = np.flatnonzero(ranks)
-        known = known[np.lexsort((order[known], ranks[known]))]
-        firsts = ranks[known]
-        behind = np.arange(len(known)) - np.searchsorted(firsts, firsts)
-        full[row, known] = firsts + behind
-        missing = np.flatnonzero(ranks == 0)
-        left = np.setdiff1d(np.arange(1, n_items + 1), full[row, known])
-        full[row, missing[np.argsort(order[missing])]] = left
-    return full
+    n_rows, n_items = rankings.shape
+    cells = np.arange(n_rows)[:, None] * n_items + rankings - 1
+    sizes = np.bincount(cells.ravel(), minlength=n_rows * n_items)
+    blocks = np.flatnonzero(sizes > 1)
+    return blocks // n_items, sizes[blocks]

@@ -10,21 +10,22 @@ import functools
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Distance
-from ..distances.tallies import Proposals, Stream
-from ..engines.executors import Executor, Threads, is_alone
+from ..data.blocks import Clicks, Rankings
+from ..data.ties import block_sizes
+from ..distances.distance import Distance
+from ..distances.tallies import Counts, Proposals, Ranking, Stream
+from ..engines.executors import Executor, Threads, is_alone, is_remote
 from ..engines.memory import CUBIC_ITEMS
 from ..kernels import labels as kernels
+from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.streams import Streams
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Ranking = NDArray[np.int32]
 Labels = NDArray[np.int32]
 Curve = Callable[[float], float]  # the log likelihood of users under one consensus, by alpha
 
@@ -226,20 +227,21 @@ class Law(ABC):
             return np.array([self.n_users])
         return np.bincount(labels, self.row_weights, n_clusters).astype(np.int64)
 
-    def weigh_rows(self, clusters: Clusters, labels: Labels) -> Floats:
+    def weigh_rows(self, clusters: Clusters, labels: Labels | None) -> Floats:
         """``values[row]``: exact log likelihood of each row in the cluster of its label."""
         tables = self.exact_tables(clusters)
-        return np.concatenate(
-            self._map(_weigh_rows, [(tables, labels[rows]) for rows in self.slices])
-        )
+        messages = [(tables, self._labels_of(rows, labels)) for rows in self.slices]
+        return np.concatenate(self._map(_weigh_rows, messages))
 
     def weigh(self, clusters: Clusters, labels: Labels | None) -> Floats:
-        """``values[cluster]``: exact log likelihood of the users of each cluster."""
-        tables = self.exact_tables(clusters)
-        n_clusters = clusters.n_clusters
-        messages = [(tables, self._labels_of(rows, labels), n_clusters) for rows in self.slices]
-        sums = self._map(_weigh, messages)
-        return np.array([sum(each) / UNITS for each in zip(*sums, strict=True)])
+        """``sums[cluster]``: exact log likelihood of the users of each cluster."""
+        return self.sums(self.weigh_rows(clusters, labels), labels, clusters.n_clusters)
+
+    def sums(self, values: Floats, labels: Labels | None, n_clusters: int) -> Floats:
+        """``sums[cluster]`` over the users of each cluster of ``values[row]``."""
+        labels = np.zeros(self.n_rows, dtype=np.int32) if labels is None else labels
+        sums = exact_sums(values, self.row_weights, labels, n_clusters)
+        return np.array([each / UNITS for each in sums])
 
     def relabel(
         self,
@@ -301,6 +303,158 @@ def cut_rows(n_rows: int, scale: int = 1) -> list[slice]:
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
 
+# Rankings and clicks
+
+
+class RankedLaw(Law):
+    """Rankings of any kind; a subclass says how it reads its rows."""
+
+    def __init__(
+        self, prefs: Rankings, executor: Executor | None, distance: Distance, scale: int = 1
+    ):
+        check_informative(prefs.is_informative)
+        self.everyone, self.informative = prefs, prefs.take(prefs.is_informative)
+        self.rankings, weights = self.informative.rankings, self.informative.weights
+        numbers = np.cumsum(weights) - weights
+        cut = cut_rows(len(weights), scale)
+        self.distance = distance
+        blocks = [self.make_rows(c, weights[c], numbers[c]) for c in cut]
+        super().__init__(prefs.n_items, distance, blocks, [weights[c] for c in cut], executor)
+
+    @abstractmethod
+    def make_rows(self, rows: slice, weights: Counts, numbers: Counts) -> UserRows:
+        """Some of the informative rows."""
+
+    @functools.cached_property
+    def mean_ranks(self) -> Floats:
+        return self.informative.mean_ranks()
+
+    def features(self, n_features: int) -> Floats:
+        """Principal components of the ranks, unknown ones as the mean of what they may be."""
+        filled = self.informative.filled_ranks()
+        return principal_components(filled - filled.mean(axis=0), n_features)
+
+    def select(self, rows: Counts) -> Self:
+        return type(self)(self.informative.take(rows), self.executor, self.distance)
+
+    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
+        return in_order_of(self.rankings[rows], order)
+
+
+def open_ranks(rankings: Ranking) -> NDArray[np.bool_]:
+    """``[row, rank - 1]``: the ranks that are left to the items of a row without one.
+
+    >>> open_ranks(np.array([[0, 2, 2, 0]])).astype(int).tolist()
+    [[1, 0, 0, 1]]
+    """
+    n_items, sizes = rankings.shape[1], block_sizes(rankings)
+    edges = np.zeros((len(rankings), n_items + 2), dtype=np.int64)
+    rows, items = np.nonzero(rankings)
+    firsts = rankings[rows, items]
+    np.add.at(edges, (rows, firsts), 1)
+    np.add.at(edges, (rows, firsts + sizes[rows, items]), -1)
+    return np.asarray(np.cumsum(edges, axis=1)[:, 1 : n_items + 1] == 0)
+
+
+def in_order_of(rankings: Ranking, order: NDArray[Any]) -> Ranking:
+    """Full rankings that agree with what is known, the items of each tie by ``order[item]``.
+
+    >>> in_order_of(np.array([[0, 2, 0], [2, 2, 1]], dtype=np.int32), np.array([3, 2, 1]))
+    array([[3, 2, 1],
+           [3, 2, 1]], dtype=int32)
+    """
+    n_items, full = rankings.shape[1], np.empty_like(rankings)
+    for row, ranks in enumerate(rankings):
+        known = np.flatnonzero(ranks)
+        known = known[np.lexsort((order[known], ranks[known]))]
+        firsts = ranks[known]
+        behind = np.arange(len(known)) - np.searchsorted(firsts, firsts)
+        full[row, known] = firsts + behind
+        missing = np.flatnonzero(ranks == 0)
+        left = np.setdiff1d(np.arange(1, n_items + 1), full[row, known])
+        full[row, missing[np.argsort(order[missing])]] = left
+    return full
+
+
+class ClickUsers(UserRows):
+    """Some rows of clicks; ``size_places[row]`` is the place of their number among `sizes`."""
+
+    def __init__(self, clicks: ClickRows, sizes: Counts, weights: Counts, numbers: Counts):
+        self.clicks, self.sizes, self.weights, self.numbers = clicks, sizes, weights, numbers
+        self.size_places = np.searchsorted(sizes, np.diff(clicks.starts))
+
+
+class ClickLaw(Law):
+    """Clicks, at hand or on workers."""
+
+    rows: type[ClickUsers]
+    usual_distance: Distance
+
+    def __init__(
+        self, prefs: Clicks, executor: Executor | None = None, sizes: Counts | None = None
+    ):
+        is_informative = prefs.is_informative
+        check_informative(is_informative)
+        clicks = prefs if is_informative.all() else prefs.take(is_informative)
+        self.everyone, self.informative = prefs, clicks
+        self.sizes = np.unique(clicks.n_clicks) if sizes is None else sizes
+        if is_remote(executor):
+            sharded: Any = clicks
+            cut, blocks = sharded.cut, sharded.blocks(self.rows, self.sizes)
+        else:
+            numbers = np.cumsum(clicks.weights) - clicks.weights
+            cut = cut_rows(clicks.n_users)
+            blocks = [
+                self.rows(slice_clicks(clicks, c), self.sizes, clicks.weights[c], numbers[c])
+                for c in cut
+            ]
+        weights = [clicks.weights[c] for c in cut]
+        super().__init__(prefs.n_items, self.usual_distance, blocks, weights, executor)
+
+    @functools.cached_property
+    def mean_ranks(self) -> Floats:
+        """Most clicked, rank 1."""
+        return -self.informative.item_counts().astype(np.float64)
+
+    def features(self, n_features: int) -> Floats:
+        """Leading axes of the clicks, each user's scaled to length 1."""
+        from scipy.sparse import csr_array
+
+        clicks = self.informative
+        values = np.repeat(1 / np.sqrt(clicks.n_clicks), clicks.n_clicks)
+        table = csr_array((values, clicks.codes, clicks.starts), shape=(self.n_rows, self.n_items))
+        return principal_components(table, n_features)
+
+    def select(self, rows: Counts) -> Self:
+        """The law of some rows, brought here, with tables for the same numbers of clicks."""
+        executor = None if is_remote(self.executor) else self.executor
+        return type(self)(self.informative.take(rows), executor, self.sizes)
+
+    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
+        """Clicked items first, both parts by `order`."""
+        return click_rankings(self.informative.take(rows), order)
+
+    def rows_of(self, users: Counts) -> ClickUsers:
+        some = self.everyone.take(users)
+        return self.rows(ClickRows(some.starts, some.codes), self.sizes, some.weights, users)
+
+
+def click_rankings(clicks: Clicks, order: Floats) -> Ranking:
+    """Full rankings of users of clicks: the clicked items first, both parts by `order`.
+
+    >>> from pseudomallows import Preferences
+    >>> click_rankings(Preferences.from_clicks([[0, 0, 1], [1, 0, 1]]), np.array([2.0, 3.0, 1.0]))
+    array([[2, 3, 1],
+           [2, 3, 1]], dtype=int32)
+    """
+    rankings = np.empty((clicks.n_users, clicks.n_items), dtype=np.int32)
+    for row, ranking in enumerate(rankings):
+        is_last = np.ones(clicks.n_items, dtype=np.bool_)
+        is_last[clicks.clicks_of(row)] = False
+        ranking[np.lexsort((order, is_last))] = np.arange(1, clicks.n_items + 1)
+    return rankings
+
+
 # The tasks: what a block of rows does in a pass
 
 
@@ -313,16 +467,9 @@ def _count(task: Any) -> Counts:
     return rows.count(_all_labels(rows, labels), shape)
 
 
-def _weigh(task: Any) -> list[int]:
-    rows, tables, labels, n_clusters = task
-    labels = _all_labels(rows, labels)
-    values = rows.exact(tables, np.arange(rows.n_rows), labels)
-    return exact_sums(values, rows.weights, labels, n_clusters)
-
-
 def _weigh_rows(task: Any) -> Floats:
     rows, tables, labels = task
-    return rows.exact(tables, np.arange(rows.n_rows), labels)
+    return rows.exact(tables, np.arange(rows.n_rows), _all_labels(rows, labels))
 
 
 def _relabel(task: Any) -> tuple[Labels, Floats | None]:
@@ -363,13 +510,17 @@ def _memberships(task: Any) -> tuple[NDArray[np.float32], int]:
 
 
 def _scores(task: Any) -> Floats:
-    rows, exact, log_weights = task
+    return np.asarray(np.logaddexp.reduce(exact_logs(*task), axis=1))
+
+
+def exact_logs(rows: UserRows, exact: Any, log_weights: Floats) -> Floats:
+    """``logs[row, cluster]``: exact log likelihoods, and the weights of the clusters."""
     everyone = np.arange(rows.n_rows)
     logs = [
         rows.exact(exact, everyone, np.full(rows.n_rows, cluster, dtype=np.int32))
         for cluster in range(len(log_weights))
     ]
-    return np.asarray(np.logaddexp.reduce(np.stack(logs, axis=1) + log_weights, axis=1))
+    return np.stack(logs, axis=1) + log_weights
 
 
 # Sums with the same bits however the rows are cut
@@ -446,5 +597,7 @@ def order_like(reference: Any, memberships: Any) -> NDArray[np.int64]:
     """
     from scipy.optimize import linear_sum_assignment
 
-    overlaps = reference.T @ memberships  # [k, j]: how many users are in k of the reference, and j
+    # [k, j]: how many users are in k of the reference, and j; no BLAS, whose own threads wait for
+    # each other where chains run side by side
+    overlaps = np.einsum("rk,rj->kj", reference, memberships, dtype=np.float64)
     return np.asarray(linear_sum_assignment(-overlaps)[1])

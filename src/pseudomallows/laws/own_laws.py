@@ -13,16 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.kendall import log_binomials
 from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.latent_clicks import draw_click_users
 from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
 from ..kernels.footrule.own_orders import personal_log_likelihoods
 from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ..kernels.kendall.click_sums import draw_kendall_users, kendall_log_likelihoods
-from ..kernels.kendall.next_items import fill_far_probabilities, fill_place_probabilities
+from ..kernels.kendall.next_items import RATIO, fill_far_probabilities, fill_place_probabilities
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
-from .click_laws import far_places, log_binomials
 
 # Places whose probabilities are tabulated one by one by Kendall's distance. Those further down,
 # read between others, are then off by 3e-6 of themselves (20,000 items, a window of 10); with 256
@@ -207,3 +207,15 @@ def draw_ranks_of(
         streams = Streams(seed, g, user, numbers[g : g + 1])
         draw_click_users(streams, clicks, ranks[g], rates[g], counts, none)
     return counts
+
+
+def far_places(n_top: int, n_items: int) -> Counts:
+    """The places, from the last one tabulated on, at which probabilities further down are known.
+
+    >>> far_places(100, 110).tolist()
+    [99, 103, 107, 111]
+    """
+    places = [n_top - 1]
+    while places[-1] < n_items:
+        places.append(max(places[-1] + 1, round(places[-1] * RATIO)))
+    return np.array(places, dtype=np.int64)

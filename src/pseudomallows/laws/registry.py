@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import distances
+from ..data.blocks import Clicks, check_clicks
+from ..data.preferences import Preferences, check_preferences
 from ..engines.executors import Executor, is_remote
-from ..preferences import Clicks, Preferences, check_clicks, check_preferences
 from ..rankings import check_alpha, check_ranking
 from .augmented import AugmentedLaw
-from .block_laws import RankedBlocks
-from .click_laws import ClickBlocks, KendallClicks
+from .block_laws import ClickBlocks, RankedBlocks
 from .error_rates import Errors
 from .full import FullLaw, has_buckets_only
+from .kendall_clicks import KendallClicks
 from .law import Clusters, Floats, Law
 from .shards import ShardedClicks, send_clicks
 from .votes import VoteLaw, vote_log_likelihoods

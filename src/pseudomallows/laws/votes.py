@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ..data.pairs import Pairs
 from ..distances.kendall import KENDALL
 from ..distances.strengths import Strengths, chi_square, fit_strengths, laplacian, ranked
-from ..distances.tallies import MOVES, Proposals, Stream
+from ..distances.tallies import MOVES, Counts, Proposals, Ranking, Stream
 from ..distances.vote_tally import (
     HALF,
     VoteTally,
@@ -25,16 +26,13 @@ from ..distances.vote_tally import (
 from ..engines.executors import Executor
 from ..kernels.kendall.vote_moves import move_by_votes
 from ..kernels.streams import start_stream, uniform
-from ..preferences import Pairs
 from .law import (
     Clusters,
     ClusterTally,
-    Counts,
     Curve,
     Floats,
     Labels,
     Law,
-    Ranking,
     UserRows,
     check_informative,
     principal_components,

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from .._warn import warn
 from ..kernels.balancing import assignment_prices, newton_direction, sinkhorn
-from ..posteriors.diagnostics import BalanceWarning
+from ..posterior.diagnostics import BalanceWarning
 
 # With half and with twice of each of the next three, 20 and 100 items took 3 Newton steps or none.
 TOLERANCE = 1e-6  # every row and column sums to 1 within this

@@ -2,6 +2,7 @@
 draws these and the consensus in turn (Algorithm 5), and recommendations by counting (section 3.4).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.blocks import Clicks
+from ..data.preferences import Preferences
 from ..distances import price_of
 from ..distances.tallies import Counts, Ranking, RankTally, best_assignment, rank_tally
 from ..engines.progress import Progress
@@ -17,7 +20,6 @@ from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
 from ..laws.full import FullLaw
 from ..laws.law import Clusters, Law, order_like
-from ..preferences import Clicks, Preferences
 from ..rankings import (
     as_rng,
     check_alpha,
@@ -27,13 +29,15 @@ from ..rankings import (
     orderings_of,
     rank_randomly,
 )
-from .pseudo import PseudoMallows
+from .pseudo import PseudoMallows, WeightedDraws
+from .summed_alpha import SummedAlpha
 from .visit_orders import ORDERS
 
 Floats = NDArray[np.float64]
 # Among which "balanced" chooses: of 20 one has weight enough, and they cost little beside the tally
 # of all users.
 N_CANDIDATES = 20
+N_PILOT = 200  # draws that find the mean distance to some percent of its spread
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,12 @@ class PseudoLaw:
     order: int
 
     def draw(
-        self, clicks: ClickRows, numbers: Counts, weights: Counts, counts: Counts, kept: Ranking
+        self, clicks: ClickRows, numbers: Counts, weights: Counts, counts: Counts, latent: Ranking
     ) -> None:
-        """Add the ranks of these users to `counts`, and put their rankings into `kept`, if it has
+        """Add the ranks of these users to `counts`, and put their rankings into `latent`, if it has
         rows."""
         streams = Streams(self.seed, self.number, numbers, weights)
-        draw_users(streams, clicks, self.ordering, self.rate, self.order, counts, kept)
+        draw_users(streams, clicks, self.ordering, self.rate, self.order, counts, latent)
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class PseudoMoves:
 
     balanced: bool = False
     weighted: bool = False
-    sigma: float = 0.0
+    sigma: float | str = 0.0
     order: str | None = None  # of Algorithm 4; None: latent rankings are drawn exactly
 
 
@@ -127,13 +131,16 @@ class PseudoChain:
         labels, where = np.zeros(len(users), dtype=np.int32), (self.seeds[0], self.n_sweeps)
         if self._moves.order is None:
             return law.draw_latent(users, labels, clusters, *where)
-        known, kept = law.everyone.take(users), np.zeros((len(users), law.n_items), dtype=np.int32)
+        known, latent = (
+            law.everyone.take(users),
+            np.zeros((len(users), law.n_items), dtype=np.int32),
+        )
         counts = np.zeros((law.n_items, law.n_items), dtype=np.int64)
         rows, ones = ClickRows(known.starts, known.codes), np.ones(len(users), dtype=np.int64)
         rate, order = float(self.alpha[0]) / law.n_items, ORDERS[self._moves.order]
         drawn = PseudoLaw(orderings_of(self.before[0]), rate, *where, order)
-        drawn.draw(rows, users, ones, counts, kept)
-        return kept
+        drawn.draw(rows, users, ones, counts, latent)
+        return latent
 
 
 def _count_latent(task: Any) -> Counts:
@@ -149,6 +156,11 @@ def _count_latent(task: Any) -> Counts:
     law = PseudoLaw(orderings_of(consensus), alpha / n_items, seed, number, order)
     law.draw(rows.clicks, rows.numbers, weights, counts, nobody)
     return counts
+
+
+def distances_of(tally: RankTally, draws: WeightedDraws) -> Counts:
+    """The total distance of each draw from the rankings."""
+    return np.asarray(tally.costs[np.arange(tally.n_items), draws.rankings - 1].sum(axis=1))
 
 
 class PseudoRun:
@@ -176,6 +188,7 @@ class PseudoRun:
             self._moves = PseudoMoves(balanced=True, weighted=options.weighted)
         else:
             self._moves = PseudoMoves(sigma=options.sigma, order=options.order)
+        self._prior = options.alpha_prior
         self.rng, self._progress = rng, progress
         self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
 
@@ -197,8 +210,17 @@ class PseudoRun:
         return []
 
     def checks(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}
+        """The sigma that was found; the evidence, where draws have weights."""
+        checks: dict[str, Any] = {} if self._sigma is None else {"sigma": self._sigma}
+        if self._moves.weighted and not self.is_markov:
+            logs = self.log_weights.ravel()
+            weights = np.exp(logs - logs.max())
+            error = float(weights.std() / weights.mean() / math.sqrt(len(weights)))
+            value = float(np.log(weights.mean()) + logs.max())
+            checks["evidence"] = {"log_evidence": value, "log_evidence_error": error}
+            if self.alpha is None:  # does nothing but the prior bound it from above?
+                checks["unbounded"] = [] if self._least_distance else [0]
+        return checks
 
     def run(self, file: Any = None) -> None:
         """Fill the arrays."""
@@ -210,6 +232,7 @@ class PseudoRun:
         self.costs = np.zeros((self.n_clusters, n_items, n_items))
         self.unbounded = np.zeros((self.n_chains, self.n_clusters), dtype=np.bool_)
         self._reference: Floats | None = None
+        self._sigma: float | None = None
         for chain, child in enumerate(self.rng.spawn(self.n_chains)):
             if self.is_markov:
                 self._run_chain(chain, child)
@@ -218,15 +241,39 @@ class PseudoRun:
 
     def _draw_all(self, chain: int, rng: np.random.Generator) -> None:
         """All draws of full rankings at once (Algorithm 3, or balanced)."""
-        assert self.alpha is not None
         tallies: Any = self.law.tallies(None, 1)
         moves, tally = self._moves, rank_tally(tallies[0].known)
-        law = PseudoMallows.from_tally(tally, self.alpha, moves.sigma, moves.balanced)
+        self._least_distance = tally.distance(tally.best())
+        summed = SummedAlpha(
+            self.law.distance,
+            self.law.n_items,
+            tallies[0].n_users,
+            lambda alpha: float(self._prior.log_density(alpha) + self._prior.log_constant),
+        )
+        alpha = self._proposal(tally, summed, rng) if self.alpha is None else self.alpha
+        law = PseudoMallows.from_tally(tally, alpha, moves.sigma, moves.balanced)
         draws = law.draw_weighted(self.n_draws, rng)
-        self.consensus[chain, :, 0], self.alphas[chain] = draws.rankings, self.alpha
-        self.log_weights[chain] = draws.log_weights if moves.weighted else 0.0
+        self._sigma = law.sigma if moves.sigma == "auto" else None
+        self.consensus[chain, :, 0] = draws.rankings
+        logs = draws.log_weights - math.lgamma(self.law.n_items + 1)  # of a uniform consensus
+        if self.alpha is None:  # each draw by its distance, instead of at the alpha of the proposal
+            distances = distances_of(tally, draws)
+            log_likelihoods, self.alphas[chain, :, 0] = summed.integrate(distances, rng)
+            logs += log_likelihoods + alpha / self.law.n_items * distances
+        else:
+            self.alphas[chain] = alpha
+            logs -= summed.n_users * self.law.distance.log_partition(self.law.n_items, alpha)
+        self.log_weights[chain] = logs if moves.weighted else 0.0
         self.costs[0] += tally.costs * self.n_draws
         self._progress(chain + 1, self.n_chains)
+
+    def _proposal(self, tally: RankTally, summed: SummedAlpha, rng: np.random.Generator) -> float:
+        """The alpha at which to draw: for the mean distance of the posterior, which is found from a
+        few draws at the alpha for its smallest distance."""
+        first = summed.low_alpha(tally.distance(tally.best()))
+        law = PseudoMallows.from_tally(tally, first, balanced=True)
+        draws = law.draw_weighted(N_PILOT, rng)
+        return summed.low_alpha(float(draws.weights @ distances_of(tally, draws)))
 
     def _begin(self, chain: int, rng: np.random.Generator) -> PseudoChain:
         """One cluster begins at the ranking of the mean ranks."""

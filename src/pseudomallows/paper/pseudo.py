@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,27 +14,33 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import distances
 from ..distances.tallies import RankTally
-from ..distributions.scores import weighted_effective_size
+from ..engines.executors import all_cores, blocks
 from ..kernels import pseudo_draws as kernels
+from ..kernels.foresight import MOST, Cells, cells_of, draw_with_foresight
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
-from ..preferences import check_weights
 from ..rankings import (
     as_array,
     as_rng,
     check_alpha,
     check_count,
-    check_number,
     check_ranking,
     check_rankings,
+    check_sigma,
+    check_weights,
     orderings_of,
     rank_randomly,
 )
+from ..scores import rank_divergence, share_of_ranks, weighted_effective_size
 from .balanced import balance_weights
 from .visit_orders import from_middle, tied_rankings, v_rankings
 
 EXACT_ITEMS = 16  # up to here sums over all rankings are exact, by 2^n sets of ranks, in 0.1 s
 EXACT_ORDERS = 50_000  # up to here a sum over visit orders is: all 40,320 of 8 items
+SIGMA_DRAWS = 200  # for each sigma that is tried; the divergence sums over n_items rows of them
 MOST_SEEN = 30  # different draws of a law that may be nearly degenerate; more tell the error
+
+# Of the items: one for all draws, one for each, or a function of (n_draws, rng) that draws them.
+VisitOrders = ArrayLike | Callable[[int, np.random.Generator], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +58,7 @@ class WeightedDraws:
 
     @property
     def effective_size(self) -> float:
-        """How many draws of the exact posterior they are worth."""
+        """Effective size: a number of draws of the exact posterior."""
         return weighted_effective_size(self.weights)
 
 
@@ -65,9 +71,9 @@ class Evidence:
 
     `error` is the standard error of the ELBO, and `effective_size` that of the draws behind the log
     evidence; 0 and infinity where the sums are exact. Draws of a nearly degenerate law are all
-    alike, and their spread says nothing of rankings they have missed; where these have so small a
-    probability, which is known, `error` also holds the most that they can change. The constant
-    terms that do not depend on the consensus are left out, as in the paper.
+    alike, and their spread is uninformative about rankings they have missed; where these have so
+    small a probability, which is known, `error` also holds the most that they can change. The
+    constant terms that do not depend on the consensus are left out, as in the paper.
     """
 
     elbo: float
@@ -94,11 +100,14 @@ class PseudoMallows:
         Full rankings.
     alpha : float
         Concentration of the users around the consensus, 0 or more.
-    sigma : float
-        Standard deviation of the noise on the V-ranking that orders the items.
+    sigma : float or "auto"
+        Standard deviation of the noise on the V-ranking that orders the items. "auto": the one
+        whose draws have rank probabilities nearest to the balanced matrix.
     balanced : bool
-        Give each rank a price first, so that no rank is in excess demand, and visit the items in
-        uniformly random order. Its marginals are closer to the exact ones than those of V-rankings.
+        Beyond the paper: give each rank a price first, so that no rank is in excess demand, visit
+        the items in uniformly random order, and leave a rank alone that an item still to come can
+        hardly do without (foresight). Its draws are far closer to the exact posterior than those of
+        V-rankings, and their weights hold for hundreds of items.
     weights : (n_users,) array_like of int, optional
         How many people gave each ranking.
     distance : str
@@ -118,7 +127,7 @@ class PseudoMallows:
         self,
         rankings: ArrayLike,
         alpha: float,
-        sigma: float = 0.0,
+        sigma: float | str = 0.0,
         balanced: bool = False,
         *,
         weights: ArrayLike | None = None,
@@ -130,23 +139,40 @@ class PseudoMallows:
             raise ValueError("all weights are 0: at least one must be more")
         tally = check_rank_tally(distances.get(distance).tally(rankings.shape[1]), distance)
         tally.add(rankings, shares)
-        self._set(tally, check_alpha(alpha), check_number(sigma, "sigma"), balanced)
+        self._set(tally, check_alpha(alpha), check_sigma(sigma), balanced)
 
     @classmethod
     def from_tally(
-        cls, tally: RankTally, alpha: float, sigma: float = 0.0, balanced: bool = False
+        cls, tally: RankTally, alpha: float, sigma: float | str = 0.0, balanced: bool = False
     ) -> PseudoMallows:
         """The same from a tally of the rankings, which is trusted."""
         self = cls.__new__(cls)
         self._set(tally, alpha, sigma, balanced)
         return self
 
-    def _set(self, tally: RankTally, alpha: float, sigma: float, balanced: bool) -> None:
+    def _set(self, tally: RankTally, alpha: float, sigma: float | str, balanced: bool) -> None:
         if not isinstance(balanced, bool | np.bool_):
             raise TypeError(f"balanced must be True or False, got {balanced!r}")
         if balanced and sigma:
             raise ValueError(f"sigma has no meaning with balanced=True, got sigma={sigma}")
-        self.tally, self.alpha, self.sigma, self.balanced = tally, alpha, sigma, bool(balanced)
+        self.tally, self.alpha, self._sigma, self.balanced = tally, alpha, sigma, bool(balanced)
+
+    @cached_property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on the V-ranking; "auto" is searched for when first asked
+        for, from none upwards until the draws get no nearer to the balanced matrix."""
+        if not isinstance(self._sigma, str):
+            return self._sigma
+        nearest, wanted = (math.inf, 0.0), self.balanced_marginals()
+        sigma, n_worse = 0.0, 0
+        while sigma <= self.n_items / 2 and n_worse < 2:  # one may be worse by sampling variation
+            law = PseudoMallows.from_tally(self.tally, self.alpha, sigma)
+            draws = law.draw(SIGMA_DRAWS, np.random.default_rng(0))  # the same noise each time
+            distance = rank_divergence(share_of_ranks(draws), wanted)
+            n_worse = n_worse + 1 if distance >= nearest[0] else 0
+            nearest = min(nearest, (distance, sigma))
+            sigma = 1.0 if sigma == 0 else 1.5 * sigma
+        return nearest[1]
 
     @property
     def costs(self) -> NDArray[np.int64]:
@@ -154,7 +180,7 @@ class PseudoMallows:
         return self.tally.costs
 
     def __repr__(self) -> str:
-        kind = "balanced" if self.balanced else f"sigma={self.sigma:g}"
+        kind = "balanced" if self.balanced else f"sigma={self._sigma!r}"
         return f"PseudoMallows({self.n_items} items, alpha={self.alpha:g}, {kind})"
 
     @property
@@ -174,6 +200,11 @@ class PseudoMallows:
             return self.posterior_weights
         return balance_weights(self.posterior_weights)
 
+    @cached_property
+    def _cells(self) -> Cells:
+        """What foresight looks at, if balanced."""
+        return cells_of(self._log_weights)
+
     @property
     def _balance_constant(self) -> float:
         """What the prices add to the log weight of every ranking."""
@@ -187,12 +218,20 @@ class PseudoMallows:
         self,
         n_draws: int,
         rng: np.random.Generator | int | None = None,
-        visit_order: ArrayLike | None = None,
+        visit_order: VisitOrders | None = None,
     ) -> NDArray[np.int32]:
         """Draw consensuses ``[draw, item]``.
 
         The items are visited in `visit_order` (Algorithm 1), or else in the order of a V-ranking
-        drawn anew for each draw (Algorithm 3), or uniformly at random if balanced.
+        drawn anew for each draw (Algorithm 3), or uniformly at random if balanced. `visit_order`
+        may have one order for each draw, or be a function of the number of draws and a generator
+        that makes them: the paper's g is any distribution of orders.
+
+        >>> q = PseudoMallows([[1, 2, 3], [1, 2, 3], [1, 3, 2]], alpha=6)
+        >>> def from_the_end(n_draws, rng):
+        ...     return np.tile([2, 1, 0], (n_draws, 1))
+        >>> q.draw(1000, rng=1, visit_order=from_the_end).mean(axis=0).round(1)
+        array([1. , 2.1, 2.9])
         """
         return self.draw_weighted(n_draws, rng, visit_order).rankings
 
@@ -200,7 +239,7 @@ class PseudoMallows:
         self,
         n_draws: int,
         rng: np.random.Generator | int | None = None,
-        visit_order: ArrayLike | None = None,
+        visit_order: VisitOrders | None = None,
     ) -> WeightedDraws:
         """Draw consensuses with their importance weights towards the exact posterior.
 
@@ -212,7 +251,7 @@ class PseudoMallows:
         self,
         n_draws: int,
         rng: np.random.Generator | int | None,
-        visit_order: ArrayLike | None,
+        visit_order: VisitOrders | None,
     ) -> tuple[WeightedDraws, NDArray[np.int64]]:
         """Draws, and the visit orders behind them."""
         rng = as_rng(rng)
@@ -220,14 +259,45 @@ class PseudoMallows:
         if visit_order is None:
             orders = self._draw_visit_orders(n_draws, rng)
         else:
-            orders = np.broadcast_to(self._check_order(visit_order), (n_draws, self.n_items))
+            orders = self._check_orders(visit_order, n_draws, rng)
         rankings = np.empty((n_draws, self.n_items), dtype=np.int32)
         log_probabilities = np.empty(n_draws)
-        kernels.draw_consensuses(
-            rng.integers(2**63), self._log_weights, orders, rankings, log_probabilities
-        )
+        seed = int(rng.integers(2**63))
+        if self.balanced:
+            self._foresee(orders, rankings, log_probabilities, seed)
+        else:
+            kernels.draw_consensuses(seed, self._log_weights, orders, rankings, log_probabilities)
         log_weights = self._log_posterior(rankings) - log_probabilities
         return WeightedDraws(rankings, log_weights), orders
+
+    def _foresee(
+        self,
+        orders: NDArray[np.int64],
+        rankings: NDArray[np.int32],
+        log_probabilities: NDArray[np.float64],
+        seed: int | None = None,
+    ) -> None:
+        """Draw `rankings` with foresight, or take them as they are without a seed; on all cores."""
+        cells = self._cells
+
+        def run(rows: slice) -> None:
+            where = seed or 0, rows.start
+            outputs = seed is None, rankings[rows], log_probabilities[rows]
+            draw_with_foresight(*where, cells, orders[rows], *outputs)
+
+        list(all_cores().map(run, blocks(len(orders))))
+
+    def _log_probabilities(
+        self, consensus: NDArray[np.int32], orders: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Log probability of a consensus, given each of the visit orders."""
+        values = np.empty(len(orders))
+        if self.balanced:
+            rankings = np.tile(np.asarray(consensus, dtype=np.int32), (len(orders), 1))
+            self._foresee(orders, rankings, values)
+        else:
+            kernels.log_probabilities_of(self._log_weights, orders, consensus, values)
+        return values
 
     def _log_posterior(self, rankings: NDArray[np.int32]) -> NDArray[np.float64]:
         """Log of the exact posterior, up to a constant."""
@@ -273,8 +343,7 @@ class PseudoMallows:
             orders = self._check_order(visit_order)[None]
         else:
             orders = self._all_visit_orders()
-        values = np.empty(len(orders))
-        kernels.log_probabilities_of(self._log_weights, orders, consensus, values)
+        values = self._log_probabilities(consensus, orders)
         return float(np.logaddexp.reduce(values) - math.log(len(orders)))
 
     def _check_order(self, visit_order: ArrayLike) -> NDArray[np.int64]:
@@ -285,6 +354,27 @@ class PseudoMallows:
                 f"got {order.tolist()}"
             )
         return order.astype(np.int64)
+
+    def _check_orders(
+        self, visit_order: VisitOrders, n_draws: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """An order for each draw."""
+        given = visit_order(n_draws, rng) if callable(visit_order) else visit_order
+        orders = as_array(given, "visit_order")
+        if orders.ndim < 2:
+            return np.tile(self._check_order(orders), (n_draws, 1))
+        wanted = (n_draws, self.n_items)
+        if orders.shape != wanted:
+            raise ValueError(
+                f"visit_order must have an order for each draw, {wanted}, got {orders.shape}"
+            )
+        wrong = np.flatnonzero((np.sort(orders, axis=1) != np.arange(self.n_items)).any(axis=1))
+        if len(wrong):
+            raise ValueError(
+                f"visit_order[{wrong[0]}] must hold each of the items 0..{self.n_items - 1} once, "
+                f"got {orders[wrong[0]].tolist()}; {len(wrong)} of {n_draws} have this problem"
+            )
+        return orders.astype(np.int64)
 
     def _all_visit_orders(self) -> NDArray[np.int64]:
         """Every visit order that `draw` can take, all of equal probability."""
@@ -312,7 +402,8 @@ class PseudoMallows:
         """``probabilities[item, rank - 1]`` given the visit order, exact, up to 16 items."""
         self._check_exact()
         marginals = np.empty((self.n_items, self.n_items))
-        pseudo_by_subsets(self._log_weights, self._check_order(visit_order), marginals)
+        order = self._check_order(visit_order)
+        pseudo_by_subsets(self._log_weights, order, self.balanced, marginals)
         return marginals
 
     def exact_rank_probabilities(self) -> NDArray[np.float64]:
@@ -359,7 +450,8 @@ class PseudoMallows:
         if n_draws is None and visit_order is not None and self.n_items <= EXACT_ITEMS:
             marginals = np.empty((self.n_items, self.n_items))
             order = self._check_order(visit_order)
-            elbo = pseudo_by_subsets(self._log_weights, order, marginals) - self._balance_constant
+            elbo = pseudo_by_subsets(self._log_weights, order, self.balanced, marginals)
+            elbo -= self._balance_constant
             log_evidence = posterior_by_subsets(self.posterior_weights, marginals)
             return Evidence(float(elbo), float(log_evidence), 0.0, math.inf)
         draws, orders = self._draw_along(1000 if n_draws is None else n_draws, rng, visit_order)
@@ -379,15 +471,16 @@ class PseudoMallows:
             return 0.0
         shares = np.zeros(len(orders))
         for ranking in seen:
-            values = np.empty(len(orders))
-            kernels.log_probabilities_of(self._log_weights, orders, ranking, values)
-            shares += np.exp(values)
+            shares += np.exp(self._log_probabilities(ranking, orders))
         unseen = max(float(1 - shares.mean()), np.finfo(float).eps)
         if unseen * len(rankings) > 3:
             return 0.0
-        logs = self._log_weights
+        logs, n_items = self._log_weights, self.n_items
         highest = np.logaddexp.reduce(logs, axis=1)  # of the log of an item's denominator
-        return unseen * float((highest - logs.min(axis=1)).sum())
+        most = float((highest - logs.min(axis=1)).sum())
+        if self.balanced:  # each item to come adds a factor to a weight and to the denominator
+            most -= n_items * (n_items - 1) * math.log(1 - MOST)
+        return unseen * most
 
 
 def check_rank_tally(tally: Any, distance: str) -> RankTally:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..distances.tallies import Proposals
-from ..distributions.scores import share_of_ranks
 from ..kernels.streams import CHAIN, start_stream
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_likely_subsets
 from ..rankings import (
@@ -20,10 +19,10 @@ from ..rankings import (
     orderings_of,
     rank_randomly,
 )
+from ..scores import FLOOR, rank_divergence, share_of_ranks
 from .pseudo import PseudoMallows
 from .visit_orders import draw_v_ranking
 
-FLOOR = 1e-4  # of a probability: an empty cell of some thousand draws, which would be infinite
 MOST_ITEMS = 20  # up to here by sums over 2^n sets of ranks: a million
 LEAST = 1e-12  # sets of ranks less likely than this are left out: below what rounding shows
 REFERENCE_DRAWS = 20_000  # of a chain; each cell of the reference has an error below 0.004
@@ -73,17 +72,6 @@ def marginal_divergence(
         if not (np.isfinite(share).all() and share.min(initial=0) >= 0 < share.max(initial=0)):
             raise ValueError("weights must be finite numbers, 0 or more, and not all 0")
     return rank_divergence(share_of_ranks(left, share), share_of_ranks(right), floor=floor)
-
-
-def rank_divergence(
-    probabilities: NDArray[np.float64], reference: NDArray[np.float64], *, floor: float = FLOOR
-) -> float:
-    """The same from tables ``probabilities[item, rank - 1]``."""
-    if not 0 < floor < 1:
-        raise ValueError(f"floor must be between 0 and 1, got {floor}")
-    left, right = (np.maximum(table, floor) for table in (probabilities, reference))
-    left, right = (table / table.sum(axis=1, keepdims=True) for table in (left, right))
-    return float((left * np.log(left / right)).sum())
 
 
 @dataclass(frozen=True, eq=False)

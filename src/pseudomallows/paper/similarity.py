@@ -6,12 +6,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.blocks import Clicks, SizeTable
 from ..distances.distance import find_root
 from ..distances.footrule import FOOTRULE
-from ..distributions.mallows import Mallows
+from ..distances.mallows import Mallows
 from ..laws.full import FullLaw
 from ..laws.law import Law
-from ..preferences import Clicks, SizeTable
 from ..rankings import as_rng
 
 # Users agree on everything: a share of n exp(-2 alpha / n) does not, 2 in a million of 1,000 items.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V
-from ..posteriors import names
+from ..posterior import names
 from ..rankings import as_rng, check_ranking, orderings_of, rank_randomly
 
 ORDERS = dict(zip(names.ORDERS, (UNIFORM, V, TOP_BOTTOM), strict=True))  # of a user's items

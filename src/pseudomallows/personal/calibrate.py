@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.blocks import Clicks
+from ..data.preferences import rows_of_users
 from ..engines.executors import BLOCK, blocks
 from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.own_orders import N_FEATURES, fill_cases
 from ..kernels.items.top_places import choose_cases, find_places
-from ..posteriors.corrections import N_LEARNT, Correction, marks_of
-from ..posteriors.personal_fit import PersonalModel
-from ..preferences import Clicks, rows_of_users
+from ..posterior.corrections import N_LEARNT, Correction, marks_of
+from ..posterior.personal_fit import PersonalModel
 from ..recommendations.recommenders.personal_recommender import OwnOrder, PersonalProbabilities
 from .blend import n_of_spread
 from .next_clicks import (

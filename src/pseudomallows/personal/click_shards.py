@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.blocks import Clicks
 from ..engines.executors import RemoteExecutor
 from ..kernels.items.item_products import (
     ClickLists,
@@ -22,8 +23,6 @@ from ..kernels.items.item_products import (
     list_users,
 )
 from ..laws.shards import ShardedClicks, join_rows
-from ..preferences import Clicks
-from .next_clicks import sum_first_clicks
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -120,10 +119,6 @@ class RemoteClicks(Clicks):
     def item_counts(self) -> NDArray[np.int64]:
         """How many people have clicked each item."""
         return np.asarray(sum(self.executor.map(_item_counts, self.shards)))
-
-    def sum_first_clicks(self) -> Floats:
-        """See `next_clicks.sum_first_clicks`."""
-        return np.asarray(sum(self.executor.map(sum_first_clicks, self.shards)))
 
     def products(self, shares: Floats) -> Floats:
         """The table of the products of the items, where a user counts as ``shares[user]``."""

@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import distances
+from ..data.blocks import Clicks
+from ..data.more_clicks import check_held_out, read_later
+from ..data.preferences import Preferences
 from ..engines.executors import Executor, Threads
 from ..engines.memory import DENSE_ITEMS
-from ..files.later import read_later
 from ..laws.law import check_informative
 from ..laws.own_laws import OWN_LAWS
 from ..laws.shards import ShardedClicks
-from ..posteriors.personal_fit import PersonalFit
-from ..preferences import Clicks, Preferences
-from ..preferences.more_clicks import check_held_out
-from .blend import silent, why_not
+from ..posterior.personal_fit import PersonalFit
 from .click_shards import RemoteClicks
 from .learner import Learner, PersonalOptions
 from .next_clicks import split_inside
+from .weigh import silent, why_not
 
 N_REPORTS = 3  # the steps of `Learner.learn`
 Floats = NDArray[np.float64]
@@ -95,7 +95,10 @@ def fit_personal(
     if how.held_out is not None:
         how = replace(how, held_out=check_held_out(read_later(how.held_out, clicks), clicks))
     calibration = how.calibration(clicks) if can_score_again else None
-    inside = None if calibration is None else split_inside(clicks, calibration, rng)
+    inside = None
+    if calibration is not None:
+        inside = split_inside(clicks, calibration, rng, how.calibrate is not True)
+        calibration = None if inside is None else inside.how
     steps = iter(range(1, N_REPORTS + 1))
 
     def report() -> None:

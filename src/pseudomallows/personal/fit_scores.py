@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.blocks import Clicks, check_clicks, clicks_matrix
 from ..engines.executors import Executor, check_local
-from ..posteriors.personal_fit import PersonalFit, clicks_matrix, own_law_for
-from ..posteriors.posterior import made_by
-from ..preferences import Clicks, check_clicks
+from ..posterior.names import check_calibrate
+from ..posterior.personal_fit import PersonalFit, own_law_for
+from ..posterior.posterior import made_by
 from ..rankings import as_rng, check_alpha
 from .fit_personal import fit_personal
-from .next_clicks import check_calibrate
 
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
 Floats = NDArray[np.float64]
@@ -80,7 +80,7 @@ def fit_scores(
         scores=_scorer(scores),
         can_score_again=callable(scores) or hasattr(scores, "fit"),
     )
-    return replace(fitted, settings=fitted.settings | made_by(rng, started))
+    return replace(fitted, settings=fitted.settings | made_by(rng, started, clicks))
 
 
 def _scorer(scores: Any) -> Callable[[Clicks], Floats]:

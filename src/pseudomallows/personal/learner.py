@@ -11,29 +11,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.blocks import Clicks
+from ..data.preferences import rows_of_users
+from ..data.splits import hide_clicks, time_of_share
 from ..engines.executors import BLOCK, Executor, at_hand, blocks
 from ..engines.memory import DENSE_ITEMS
 from ..laws.own_laws import OWN_LAWS
-from ..posteriors.corrections import Correction
-from ..posteriors.item_scores import ItemScores
-from ..posteriors.personal_fit import PersonalFit, PersonalModel, Undated
-from ..posteriors.recency import Recency
-from ..preferences import Clicks
-from ..preferences.splits import Split, hide_clicks
-from .blend import MAX_CELLS, Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
+from ..posterior.corrections import Correction
+from ..posterior.item_scores import ItemScores
+from ..posterior.personal_fit import PersonalFit, PersonalModel, Undated
+from .blend import MAX_CELLS, Blend, n_of_spread
 from .calibrate import Corrector
 from .click_shards import RemoteClicks
 from .next_clicks import (
+    LAST_SHARE,
     MAX_HELD_OUT,
-    choose_recency,
+    MIN_USERS,
+    OTHER_CUTS,
+    Inside,
+    choose_life,
     first_clicks,
     most_users,
     seen_table,
+    split_plainly,
+    sum_faded,
     sum_first_clicks,
     usual_calibration,
 )
-from .parts import Part, Regression
+from .parts import SHARES, Part, Regression, trends_for
 from .products import Products, make_products, start_from, taken_from
+from .weigh import (
+    Say,
+    TimeSplit,
+    best_recency,
+    choose_blend,
+    choose_blend_in_time,
+    half_lives_for,
+    later_cases,
+    sample_of,
+    silent,
+    why_not,
+)
 
 USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` gives
 # In units of the mean number of clicks of an item, by steps of 1.5 to 3: the one nearest to the
@@ -102,6 +120,10 @@ class Learner:
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
         self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
+        self._made: dict[int, tuple[Clicks, Products]] = {}  # products of some clicks, made once
+        self._sample = sample_of(
+            np.flatnonzero(prefs.is_informative), rng, n_of_spread(prefs.n_items)
+        )
         self._n_chosen = int(prefs.starts[-1])  # clicks from which the blend was chosen
         self.say: Say = silent
 
@@ -115,26 +137,31 @@ class Learner:
         if len(self.prefs.codes) > 1.25 * n_chosen or self.prefs.n_items != old.n_items:
             return
         self._blend, self._n_chosen = blend, n_chosen
+        self._law["recency"] = old.recency
         if not self._is_large and isinstance(old.item_weights, np.ndarray):
             for part in blend.parts:
                 if isinstance(part, Regression):
                     law = (part.power, part.ridge)
                     self._kept[part] = start_from(old.item_weights, self._products, *law)
 
-    @functools.cached_property
-    def _products(self) -> Products:
-        return make_products(self.prefs, self._workers)
-
     @property
     def _is_large(self) -> bool:
         return self.prefs.n_items > DENSE_ITEMS
 
+    @property
+    def _products(self) -> Products:
+        return self._products_of(self.prefs)
+
     def _products_of(self, clicks: Clicks) -> Products:
-        """From those of all clicks, if these are a part of them."""
-        taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
-        if taken is not None:
-            return self._products.without(taken)
-        return self._products if clicks is self.prefs else make_products(clicks, self._workers)
+        """From those of all clicks, if these are a part of them; made once."""
+        if id(clicks) not in self._made:
+            taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
+            if taken is None:
+                made = make_products(clicks, self._workers)
+            else:
+                made = self._products.without(taken)
+            self._made[id(clicks)] = clicks, made
+        return self._made[id(clicks)][1]
 
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""
@@ -144,6 +171,8 @@ class Learner:
             return {"ridge": None}
         if self._blend is None:
             return settings | {"ridge": self._ridge, "parts": [], "single": self._why_single}
+        trend = self._blend.trend
+        settings |= {} if trend is None else {"trend": asdict(trend)}
         settings |= {
             "objective": self._blend.objective,
             "n_best": self._n_best_for(self._options.held_out),
@@ -158,44 +187,58 @@ class Learner:
             wanted = max(1, round(float(later.n_clicks[later.n_clicks > 0].mean())))
         return max(1, min(wanted, self.prefs.n_items // 4))
 
-    def learn(self, inside: Split | None, report: Callable[[], None]) -> PersonalModel:
+    def learn(self, inside: Inside | None, report: Callable[[], None]) -> PersonalModel:
         """All of it, in `N_REPORTS` steps. With an `inside` split, law and correction are learnt
         from what it shows and hides, and the scores then once more, from all clicks."""
-        self.choose_scores()
+        later = self._options.held_out
+        if inside is None and later is not None:
+            inside = self._given_later(later)
+        self.choose_scores(inside)
         report()
-        shown, later = (self.prefs, self._options.held_out) if inside is None else inside
-        which = "all clicks" if inside is None else "what is not hidden"
+        shown = self.prefs if inside is None else inside.shown
+        later = later if inside is None else inside.hidden
+        which = "all clicks" if shown is self.prefs else "what is not hidden"
         self.say(f"learning the scores from {which}")
         model = self.scored(shown)
         self.say("learning how closely users keep to their order")
-        recency = self._choose_recency(model, shown, later)
-        plain = self._with_alphas(model, shown)
-        dated = (
-            plain if recency is None else self._with_alphas(replace(model, recency=recency), shown)
-        )
+        dated = self._with_alphas(model, shown)
+        plain = dated
+        if model.recency is not None:
+            plain = self._with_alphas(replace(model, recency=None), shown)
         report()
         self.say("correcting the probabilities by hidden clicks")
         correction, undated = self._learn_correction(dated, shown, later), None
         if dated is not plain:
             of_plain = self._learn_correction(plain, shown, later)
             undated = Undated(plain.alphas, plain.alpha_shares, of_plain)
-        self._law |= {name: getattr(dated, name) for name in ("alphas", "alpha_shares", "recency")}
-        if inside is not None:
+        self._law |= {name: getattr(dated, name) for name in ("alphas", "alpha_shares")}
+        if shown is not self.prefs:
             self.say("learning the scores from all clicks")
+            self._made = {key: made for key, made in self._made.items() if key == id(self.prefs)}
             dated = self.scored(self.prefs)
-        first = first_clicks(self._sum_first_clicks())
+        first = first_clicks(self._sum_first_clicks(inside))
         report()
         return replace(dated, correction=correction, undated=undated, first=first)
 
-    def _choose_recency(
-        self, model: PersonalModel, shown: Clicks, later: Clicks | None
-    ) -> Recency | None:
-        """How much less old clicks weigh, if later ones tell."""
-        if later is None or later.times is None or shown.times is None:
+    def _given_later(self, later: Clicks) -> Inside | None:
+        """Later clicks that were given, as what was hidden, if it is known when they came."""
+        prefs = self.prefs
+        if later.times is None or prefs.times is None or later.n_users < MIN_USERS:
             return None
-        if model.is_given or model.is_sparse:
-            return None
-        return choose_recency(model, shown, later, self._n_best_for(later), self._rng)
+        rows = rows_of_users(prefs, later.users.tolist())
+        order = np.argsort(rows, kind="stable")
+        sorted_later, sizes = later.take(order), np.zeros(prefs.n_users, dtype=np.int64)
+        sizes[rows[order]] = sorted_later.n_clicks
+        hidden = replace(
+            sorted_later,
+            weights=prefs.weights,
+            users=prefs.users,
+            starts=np.concatenate([[0], np.cumsum(sizes)]),
+        )
+        old = prefs.owners * prefs.n_items + prefs.codes
+        hidden = hidden.choose(~np.isin(hidden.owners * hidden.n_items + hidden.codes, old))
+        inside = Inside(prefs, hidden, "held_out", np.inf, hidden.n_clicks > 0)
+        return inside if inside.n_users >= MIN_USERS else None
 
     def _with_alphas(self, model: PersonalModel, shown: Clicks) -> PersonalModel:
         """With the distribution of alpha; alphas that hardly anybody has are left out."""
@@ -204,17 +247,24 @@ class Learner:
         alphas, shares = model.alphas[used], shares[used] / shares[used].sum()
         return replace(model, alphas=alphas, alpha_shares=shares)
 
-    def _sum_first_clicks(self) -> Floats:
+    def _sum_first_clicks(self, inside: Inside | None) -> Floats:
+        """Of those who come first now, where those of earlier days clicked something else."""
         clicks = self.prefs
+        if isinstance(clicks, RemoteClicks):
+            return np.asarray(sum(clicks.executor.map(sum_first_clicks, clicks.shards)))
         if self._options.calibrate == "random":  # any click may be the first
             clicks = replace(clicks, times=None)
-        if isinstance(clicks, RemoteClicks):
-            return clicks.sum_first_clicks()
-        return sum_first_clicks(clicks)
+        if inside is None or inside.how != "cut" or clicks.times is None:
+            return sum_first_clicks(clicks)
+        now = float(np.nanmax(clicks.times))
+        span = now - float(np.nanmin(clicks.times))
+        cuts = [time_of_share(clicks, share) for share in (LAST_SHARE, *OTHER_CUTS)]
+        return sum_faded(clicks, now, choose_life(clicks, cuts, [span / share for share in SHARES]))
 
     def _learn_correction(
         self, model: PersonalModel, shown: Clicks, later: Clicks | None
     ) -> Correction | None:
+        later = self._options.held_out if self._options.held_out is not None else later
         if not self._options.calibrate or later is None:
             return None
         return Corrector(shown, self._rng).by_later_clicks(model, later)
@@ -225,7 +275,9 @@ class Learner:
             return self._model(clicks, scores=self._scores(clicks))
         if self._blend is not None:
             self._begin_with_all(clicks, self._blend.parts)
-            learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
+            products = self._products_of(clicks)
+            recency = self._law["recency"]
+            learnt = self._blend.learn(products, self._sample, self._kept, recency)
             return self._model(clicks, **_fields_of(learnt))
         assert self._ridge is not None
         part = Regression(0, self._ridge)
@@ -246,20 +298,47 @@ class Learner:
         fields = {"item_weights": np.empty((0, 0))} | learnt | self._law
         return PersonalModel(popularity=popularity, ties=ties, first=np.empty((0, 0)), **fields)
 
-    def choose_scores(self) -> None:
-        """A blend, or the ridge of a single regression; nothing, if the scores are given."""
+    def choose_scores(self, inside: Inside | None) -> None:
+        """A blend, or the ridge of a single regression, and how much less old clicks weigh;
+        nothing, if the scores are given."""
         if self._scores is not None:
             return
+        in_time = None if inside is None or inside.how == "random" else inside
         if self._blend is None:
             self._why_single = self._why_single or why_not(self.prefs)
-        if self._why_single is None:
-            if self._blend is None:
-                n_best = self._n_best_for(self._options.held_out)
+        self._set_now()
+        if self._why_single is not None:
+            if self._ridge is None:
+                self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
+            if in_time is not None and not self._is_large:
+                parts, n_best = [Regression(0, self._ridge)], self._n_best_for(None)
+                split = self._split(in_time)
+                ways = [None, *half_lives_for(split.products, split.cases)]
+                self._law["recency"] = best_recency(ways, [split], parts, n_best)
+        elif self._blend is None:
+            n_best = self._n_best_for(self._options.held_out)
+            if in_time is None:
                 self._blend = choose_blend(self._products, n_best, self._rng, self._kept, self.say)
-            informative = np.flatnonzero(self.prefs.is_informative)
-            self._sample = sample_of(informative, self._rng, n_of_spread(self.prefs.n_items))
-        elif self._ridge is None:
-            self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
+                return
+            splits = [self._split(in_time)]
+            if in_time.how == "cut":
+                others = [split_plainly(self.prefs, share) for share in OTHER_CUTS]
+                splits += [self._split(each) for each in others if each is not None]
+            law = (splits, n_best, trends_for(self.prefs), self._kept, self.say)
+            self._blend, self._law["recency"] = choose_blend_in_time(*law)
+
+    def _set_now(self) -> None:
+        """What is popular now: at the last click."""
+        times = self.prefs.times
+        if times is not None and not np.isnan(times).all():
+            self._products.now = float(np.nanmax(times))
+
+    def _split(self, inside: Inside) -> TimeSplit:
+        """Later clicks to weigh the parts by, and how many people each of their users is."""
+        products = self._products_of(inside.shown)
+        products.now = min(inside.now, self._products.now)
+        cases, users = later_cases(inside.shown, inside.hidden, inside.is_usual, self._rng)
+        return TimeSplit(products, cases, self.prefs.weights[users].astype(np.float64))
 
     def _choose_ridge(self) -> float:
         """The ridge with most hits on inner splits: one or two clicks of each user are hidden,

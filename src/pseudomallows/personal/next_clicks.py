@@ -1,31 +1,30 @@
 """What comes next: clicks that came later, or are hidden inside a fit, what is observed of them for
 each window, and what is learnt from them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import blocks
+from ..data.blocks import Clicks
+from ..data.splits import hide_numbers, time_of_share, times_of
 from ..engines.memory import DENSE_ITEMS
-from ..posteriors.names import CALIBRATIONS
-from ..posteriors.personal_fit import FIRST_WINDOWS, PersonalModel
-from ..posteriors.recency import Recency, are_dates
-from ..preferences import Clicks, rows_of_users
-from ..preferences.splits import Split, hide_numbers, split_at, time_of_share
-from ..rankings import check_flag, check_name
+from ..posterior.personal_fit import FIRST_WINDOWS
 
 # Numbers of next items for which what is observed is looked at: each at most twice the one before,
 # as a correction holds up to twice the largest, and up to the most clicks that are hidden.
 WINDOWS = (1, 2, 4, 7, 10, 20, 30)
 # Behind a correction, and the distribution of alpha too: a share is known to 0.07, and to 0.005.
 MIN_USERS, MAX_HELD_OUT = 50, 10_000
-# By threes or so; of days: a week, a month, half a year.
-HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users behind one choice or figure: a share is then known to 0.01
 NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden: threes, to WINDOWS[-1]
-LEFT = np.array([1, 2, 3, 5, 8])  # clicks that a third of these users keep: few, one step apart
+LEFT = np.array([1, 2, 3, 5, 8, 12])  # clicks that some users keep: few, one step apart
+N_EVER = 100  # people of all times beside those of now, by whom a share is known to 0.05
+LAST_SHARE = 0.2  # of the clicks, which come after the date that divides them
+OTHER_CUTS = (0.1, 0.35)  # so that no one date decides what is popular, and for how long
+LEAST_SPANNING = 100  # users with clicks before and after a date, to learn from it unasked
 Floats = NDArray[np.float64]
 
 
@@ -76,14 +75,16 @@ def places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64
     return places
 
 
-def sum_first_clicks(clicks: Clicks) -> Floats:
+def sum_first_clicks(clicks: Clicks, people: NDArray[Any] | None = None) -> Floats:
     """``sums[number, item]``: how many people have an item among their first
-    `FIRST_WINDOWS[number]` clicks, of those who have so many; last, how many these are.
+    `FIRST_WINDOWS[number]` clicks, of those who have so many; last, how many these are. A user is
+    as many `people` as are given, else as many as the row stands for.
 
     Of clicks at the same time, and of all of them where there are no times, any may have come
     first. A click counts a multiple of a power of 2, so that sums over users are exact.
     """
     owners, codes, times = clicks.owners, clicks.codes, clicks.times
+    people = clicks.weights.astype(np.float64) if people is None else people
     is_first = np.zeros(len(codes), dtype=bool)  # of those at the same time
     is_first[clicks.starts[:-1][clicks.n_clicks > 0]] = True
     if times is not None:
@@ -95,11 +96,54 @@ def sum_first_clicks(clicks: Clicks) -> Floats:
     before = firsts - clicks.starts[owners[firsts]]
     sums = np.empty((len(FIRST_WINDOWS), clicks.n_items + 1))
     for row, window in zip(sums, FIRST_WINDOWS, strict=True):
-        people = clicks.weights * (clicks.n_clicks >= window)
+        mine = people * (clicks.n_clicks >= window)
         parts = np.rint(np.clip((window - before) / sizes, 0, 1) * 2**20) / 2**20
-        counts = np.repeat(parts * people[owners[firsts]], sizes)
-        row[:-1], row[-1] = np.bincount(codes, counts, clicks.n_items), people.sum()
+        counts = np.repeat(parts * mine[owners[firsts]], sizes)
+        row[:-1], row[-1] = np.bincount(codes, counts, clicks.n_items), mine.sum()
     return sums
+
+
+def first_times(clicks: Clicks) -> Floats:
+    """When each user came first; not a number for who has no click of a known time."""
+    times = np.full(clicks.n_users, np.inf)
+    if clicks.times is not None:
+        known = np.where(np.isnan(clicks.times), np.inf, clicks.times)
+        np.minimum.at(times, clicks.owners, known)
+    return np.where(np.isinf(times), np.nan, times)
+
+
+def sum_faded(clicks: Clicks, now: float, life: float | None) -> Floats:
+    """`sum_first_clicks`, where those who came earlier count half with every `life`; but with some
+    people more who are as they always were."""
+    ever = sum_first_clicks(clicks)
+    if life is None:
+        return ever
+    ages = np.nan_to_num(now - first_times(clicks), nan=np.inf)
+    faded = sum_first_clicks(clicks, clicks.weights * np.exp2(-np.maximum(ages, 0.0) / life))
+    return np.asarray(faded + ever * np.minimum(N_EVER / np.maximum(ever[:, -1:], 1e-9), 1.0))
+
+
+def choose_life(clicks: Clicks, cuts: Sequence[float], lives: Sequence[float]) -> float | None:
+    """The half-life by which those who came before a date tell best what those who came later click
+    first; None, everybody alike, unless one is better by more than a standard error."""
+    ways, came, gains, errors = [None, *lives], first_times(clicks), [], []
+    for cut in cuts:
+        before, after = clicks.take(came < cut), clicks.take(came >= cut)
+        counts = sum_first_clicks(after)[0]
+        if counts[-1] < MIN_USERS or before.n_users < MIN_USERS:
+            continue
+        logs = np.log([first_clicks(sum_faded(before, cut, life))[0] for life in ways])
+        shares = counts[:-1] / counts[:-1].sum()
+        gain = logs - logs[0]
+        gains.append(gain @ shares)
+        errors.append((gain - gains[-1][:, None]) ** 2 @ shares / counts[-1])
+    if not gains:
+        return None
+    mean, error = np.mean(gains, axis=0), np.sqrt(np.sum(errors, axis=0)) / len(gains)
+    if len(gains) > 1:
+        error = np.maximum(error, np.std(gains, axis=0, ddof=1) / np.sqrt(len(gains)))
+    best = int(mean.argmax())
+    return ways[best] if mean[best] > error[best] else None
 
 
 def first_clicks(sums: Floats) -> Floats:
@@ -141,94 +185,114 @@ def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
     return table
 
 
-def check_calibrate(value: Any, name: str) -> bool | str:
-    """A way to correct probabilities, or what is wrong with it."""
-    return (
-        check_name(value, name, CALIBRATIONS) if isinstance(value, str) else check_flag(value, name)
-    )
-
-
 def usual_calibration(clicks: Clicks) -> str:
-    """By the last clicks, if that is known of most."""
+    """What comes after a date, if the times of most clicks are known and say of any order."""
     if clicks.times is None or np.isnan(clicks.times).mean() > 0.5:
         return "random"
-    return "last"
+    return "cut" if np.nanmax(clicks.times) > np.nanmin(clicks.times) else "random"
 
 
-def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | None:
-    """The clicks to learn from, and those to learn a correction from; None for too few users."""
+class Inside(NamedTuple):
+    """Clicks to learn from, and hidden ones to learn from how these are found; up to what time
+    something is known (`now`), and of whom what is hidden is what a fit will be asked for: others
+    keep but a few clicks, so that the correction is learnt where it is used."""
+
+    shown: Clicks
+    hidden: Clicks
+    how: str
+    now: float
+    is_usual: NDArray[np.bool_]
+
+    @property
+    def n_users(self) -> int:
+        """With clicks on both sides."""
+        return int(((self.hidden.n_clicks > 0) & (self.shown.n_clicks > 0)).sum())
+
+
+def split_inside(
+    clicks: Clicks, how: str, rng: np.random.Generator, is_asked: bool = True
+) -> Inside | None:
+    """The clicks to learn from, and those to learn a correction from; None for too few users. A
+    date that divides the clicks of few users is replaced by their last ones, unless it was asked
+    for."""
     if how == "cut":
-        split = split_at(clicks, time_of_share(clicks, 0.2))
-    else:
-        numbers = draw_numbers(clicks.n_clicks, rng)
-        numbers[_spared(numbers, most_users(MAX_HELD_OUT, clicks.n_items), rng)] = 0
-        split = hide_numbers(clicks, numbers, how == "last", rng)
+        inside = split_at_date(clicks, rng)
+        spanning = (
+            0 if inside is None else int((inside.is_usual & (inside.shown.n_clicks > 0)).sum())
+        )
+        if inside is not None and (is_asked or spanning >= LEAST_SPANNING):
+            return inside if inside.n_users >= MIN_USERS else None
+        how = "last"
+    numbers, is_few = draw_numbers(clicks.n_clicks, rng)
+    most = most_users(MAX_HELD_OUT, clicks.n_items)
+    numbers[_spared(numbers, most, how, rng)] = 0
+    split = hide_numbers(clicks, numbers, how == "last", rng)
+    hidden = split.hidden
     if how == "random":  # what is hidden at random did not come later
-        split = Split(split.shown, replace(split.hidden, times=None))
-    is_observed = (split.hidden.n_clicks > 0) & (split.shown.n_clicks > 0)
-    return split if is_observed.sum() >= MIN_USERS else None
+        hidden = replace(hidden, times=None)
+    inside = Inside(split.shown, hidden, how, np.inf, (numbers > 0) & ~is_few)
+    return inside if inside.n_users >= MIN_USERS else None
 
 
-def _spared(numbers: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The users from whom nothing is hidden, so that scores are learnt from nearly all clicks: no
-    more than `most` are needed."""
+def split_at_date(clicks: Clicks, rng: np.random.Generator) -> Inside | None:
+    """All clicks of the last fifth are hidden; but who came later still is shown with the first few
+    clicks, as a service sees new users, and so are some of the others. None if all clicks are at
+    one time."""
+    times = times_of(clicks, "a split by time")
+    cut = time_of_share(clicks, LAST_SHARE)
+    is_late = times >= cut  # of unknown times, it is not
+    if is_late.all():
+        return None
+    places, most = places_in_time(clicks, rng), most_users(MAX_HELD_OUT, clicks.n_items) // 4
+    n_late = np.bincount(clicks.owners[is_late], minlength=clicks.n_users)
+    n_early = clicks.n_clicks - n_late
+    is_usual = (n_early > 0) & (n_late > 0)
+    new = rng.permutation(np.flatnonzero((n_early == 0) & (n_late > 1)))[:most]
+    old = np.flatnonzero((n_early > 1) & (clicks.n_clicks > 3))
+    old = rng.permutation(old)[: min(most, len(old) // 4)]
+    few = np.concatenate([new, old])
+    left = LEFT[rng.integers(np.maximum(np.searchsorted(LEFT, clicks.n_clicks[few]), 1))]
+    n_shown = np.full(clicks.n_users, -1)
+    n_shown[few] = left
+    is_usual[few] = False
+    mine = n_shown[clicks.owners]
+    taken = np.where(mine >= 0, places >= mine, is_late)
+    return Inside(clicks.choose(~taken), clicks.choose(taken), "cut", cut, is_usual)
+
+
+def split_plainly(clicks: Clicks, share: float) -> Inside | None:
+    """The last share of the clicks is hidden; None if hardly anybody has clicks on both sides."""
+    cut = time_of_share(clicks, share)
+    is_late = times_of(clicks, "a split by time") >= cut
+    shown, hidden = clicks.choose(~is_late), clicks.choose(is_late)
+    inside = Inside(shown, hidden, "cut", cut, hidden.n_clicks > 0)
+    return inside if inside.n_users >= LEAST_SPANNING else None
+
+
+def _spared(
+    numbers: NDArray[np.int64], most: int, how: str, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The users from whom nothing is hidden, so that scores are learnt from nearly all clicks: two
+    thirds, or half where the weights of the scores are learnt too; no more than `most` are
+    needed."""
     eligible = np.flatnonzero(numbers)
-    n_hidden = max(len(eligible) // 3, min(500, len(eligible)))
+    n_hidden = len(eligible) // (2 if how == "last" else 3)
+    n_hidden = max(n_hidden, min(500, len(eligible)))
     return rng.permutation(eligible)[min(n_hidden, most) :]
 
 
-def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_numbers(
+    n_clicks: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """How many clicks to hide from each user: any of a few numbers that leave a third; or, of some
-    users, all but a few, so that the correction is learnt for new users as well.
+    users, all but a few, so that the correction is learnt for new users as well; and who these are.
 
-    >>> draw_numbers(np.array([1, 2, 4, 100]), np.random.default_rng(1)).tolist()
+    >>> draw_numbers(np.array([1, 2, 4, 100]), np.random.default_rng(1))[0].tolist()
     [0, 1, 2, 3]
     """
     choices = np.searchsorted(NUMBERS, 2 * n_clicks // 3, "right")
     numbers = NUMBERS[rng.integers(np.maximum(choices, 1))]
     left = LEFT[rng.integers(np.maximum(np.searchsorted(LEFT, n_clicks), 1))]
-    numbers = np.where(rng.random(len(n_clicks)) < 1 / 3, n_clicks - left, numbers)
-    return np.where(choices > 0, numbers, 0)
-
-
-def choose_recency(
-    model: PersonalModel, shown: Clicks, later: Clicks, n_best: int, rng: np.random.Generator
-) -> Recency | None:
-    """The half-life by which most later clicks are among the best unseen items. Of what is within
-    one standard error of that: equal weights, None, if they are; else a number of clicks."""
-    later = later.take(np.flatnonzero(later.n_clicks))
-    rows = rows_of_users(shown, later.users.tolist())
-    chosen = np.flatnonzero(shown.n_clicks[rows] > 1)  # with one click there is nothing to weigh
-    if len(chosen) > MAX_SCORED:
-        chosen = np.sort(rng.choice(chosen, MAX_SCORED, replace=False))
-    seen, wanted = shown.take(rows[chosen]), later.take(chosen)
-    assert shown.times is not None
-    units = ("clicks", "days") if are_dates(shown.times) else ("clicks",)
-    choices = [None, *(Recency(length, unit) for unit in units for length in HALF_LIVES[unit])]
-    if len(chosen) < MIN_USERS:
-        return None
-    recalls = np.stack(
-        [_recall(replace(model, recency=each), seen, wanted, n_best) for each in choices]
-    )
-    means = recalls.mean(axis=1)
-    behind = recalls[means.argmax()] - recalls
-    near = behind.mean(axis=1) <= behind.std(axis=1, ddof=1) / np.sqrt(len(chosen))
-    if near[0]:
-        return None
-    of_clicks = np.array([each is not None and each.unit == "clicks" for each in choices])
-    eligible = near & of_clicks if (near & of_clicks).any() else near
-    return choices[int(np.where(eligible, means, -1.0).argmax())]
-
-
-def _recall(model: PersonalModel, seen: Clicks, wanted: Clicks, n_best: int) -> NDArray[np.float64]:
-    """The share of each user's later clicks that are among the best unseen items."""
-    recall = np.empty(seen.n_users)
-    cells = wanted.owners * wanted.n_items + wanted.codes
-    for rows in blocks(seen.n_users):
-        scores = model.scores_of(seen, rows)
-        part = slice(seen.starts[rows.start], seen.starts[rows.stop])
-        scores[seen.owners[part] - rows.start, seen.codes[part]] = -np.inf
-        top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
-        places = np.arange(rows.start, rows.stop)[:, None] * seen.n_items + top
-        recall[rows] = np.isin(places, cells).sum(axis=1)
-    return recall / wanted.n_clicks
+    is_few = rng.random(len(n_clicks)) < 1 / 3
+    numbers = np.where(is_few, n_clicks - left, numbers)
+    return np.where(choices > 0, numbers, 0), is_few

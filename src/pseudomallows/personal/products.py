@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.blocks import Clicks, clicks_matrix
 from ..engines.executors import Executor, at_hand, blocks, is_remote
 from ..engines.memory import CUBIC_ITEMS, DENSE_ITEMS
 from ..kernels.click_rows import ClickRows
@@ -28,15 +29,13 @@ from ..kernels.items.item_products import (
 )
 from ..kernels.items.near import NearLaw, Rows, near_rows
 from ..kernels.items.weights import nonnegative_rows
-from ..posteriors.item_scores import ItemScores
-from ..posteriors.personal_fit import clicks_matrix
-from ..preferences import Clicks
+from ..posterior.item_scores import ItemScores
 from .click_shards import RemoteClicks, click_lists
 
 # Of the weights of a regression in a blend; three times that with clicks hidden.
 TOLERANCE = 1e-4
 N_TARGETS = 32  # regressions in a task of a thread: with 4,000 items a row of 16 KB each
-MAX_FACTORS = 32  # the most that a part of `pool_for` asks for
+MAX_FACTORS = 64  # the most that a part of `pool_for` asks for
 N_TURNS = 12  # of a search for eigenvectors, a third from a start near; 6 and 24 did as well
 # Of large catalogues; what half and twice of these change is in docs/measurements.md: no hits.
 N_HEAD = 6144  # often clicked items, whose pairs have a table: 150 MB, which saves time alone
@@ -55,6 +54,7 @@ class Products(ABC):
         self.whole, self.executor, self._taken = clicks, at_hand(executor), taken
         self.is_whole = taken is None
         self.n_items, self.n_people = clicks.n_items, int(clicks.weights.sum())
+        self.now = np.inf  # the time of which a trend says what is popular
         self._learnt: dict[Any, ItemScores] = {}
         self._vectors: dict[tuple[float, float], Floats] = {}
         self.near_vectors: dict[
@@ -71,6 +71,10 @@ class Products(ABC):
         if part not in self._learnt:
             self._learnt[part] = part.learn(self, start)
         return self._learnt[part]
+
+    def forget(self, part: Any) -> None:
+        """Keep a part no longer."""
+        self._learnt.pop(part, None)
 
     def shares(self, power: float) -> Floats:
         """What each user counts, as a multiple of so small a power of 2 that all sums over users

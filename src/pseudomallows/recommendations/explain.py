@@ -5,16 +5,16 @@ the score. A posterior of clusters has a probability for each, so its reasons ar
 known by latent rankings have ranks: these add up to the probability.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.frames import Tabular
 from ..engines.executors import Threads
-from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
-from ..posteriors.posterior import Posterior
-from ..preferences.frames import Tabular
+from ..posterior.personal_fit import Fit, PersonalFit, check_fit
+from ..posterior.posterior import Posterior
 from ..rankings import check_count
 from .latent_ranks import LatentRanks
 from .recommenders.choose_recommender import recommender_of
@@ -185,15 +185,16 @@ def explain(
             rank_reasons(posterior, user, code, window),
             ranks.probabilities(window)[0],
         )
-        return _explanation(user, item, reasons, float(probability[0, code]), window)
+        found = _explanation(user, item, reasons, float(probability[0, code]), window)
+        return replace(found, backend=posterior.settings.get("backend"))
     users = one_user(posterior, user, clicks)
     name = users.clicks.users[0]
     _check_unseen(name, item, code in users.clicks.codes)
     reasons = reasons_of_one(posterior, users, np.array([code]), window)
     probabilities = recommender_of(posterior).probabilities(users, window, window, MAX_ERROR, ONE)
-    return _explanation(
-        name, item, reasons, float(probabilities.table(ONE_USER)[0][0, code]), window
-    )
+    stated = float(probabilities.table(ONE_USER)[0][0, code])
+    found = _explanation(name, item, reasons, stated, window)
+    return replace(found, backend=posterior.settings.get("backend"))
 
 
 def _check_unseen(user: Any, item: Any, is_clicked: bool) -> None:
@@ -266,6 +267,6 @@ def rank_reasons(posterior: Posterior, user: Any, item: int, window: int) -> Rea
     """For a user with latent rankings: the ranks in them, those after the clicks."""
     ranks = LatentRanks(posterior, [user])
     first = int(ranks.n_clicks[0])
-    probabilities = ranks.rank_probabilities()[0, item, first : first + window]
+    probabilities = ranks.rank_probabilities()[item, first : first + window]
     names = list(range(first + 1, first + 1 + len(probabilities)))
     return Reasons("probability", [RANK] * len(names), names, probabilities[:, None], {})

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.blocks import Clicks
 from ..kernels.click_rows import ClickRows, slice_clicks
-from ..preferences import Clicks
 
 FORMS = (
     "give a list of items, a dict {user: [item, ...]}, or a matrix (users x items) of 0 and 1 with "

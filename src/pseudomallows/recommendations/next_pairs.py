@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import distances
+from ..data.frames import Tabular
 from ..distances.distance import Distance
 from ..distances.vote_tally import log_probabilities
-from ..posteriors.personal_fit import Fit
-from ..posteriors.posterior import Posterior
-from ..preferences.frames import make_frame, rows_of
+from ..posterior.personal_fit import Fit
+from ..posterior.posterior import Posterior
 from ..rankings import as_rng, check_count
+from .latent_ranks import LatentRanks
 
 Floats = NDArray[np.float64]
 MOST_CELLS = 10**8  # of draws times pairs, some 8 seconds; of more draws, some are taken, evenly
@@ -28,7 +29,7 @@ TABLE_CELLS = 4 * 10**7  # of draws times cells of a table, which takes about 0.
 
 
 @dataclass(frozen=True, eq=False)
-class NextPairs:
+class NextPairs(Tabular):
     """Pairs of items to compare next, the most telling first.
 
     Attributes
@@ -54,28 +55,21 @@ class NextPairs:
         lines = [
             f"  {row['item']} or {row['other']}? {row['probability']:.0%} to "
             f"{row['other_probability']:.0%}, {row['information']:.3f} bits"
-            for row in self.rows()[:10]
+            for row in self.to_rows()[:10]
         ]
         left = len(self) - len(lines)
         more = [f"  ... and {left} more"] if left else []
         return "\n".join([f"NextPairs({len(self)} pairs)", *lines, *more])
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict a pair."""
-        return rows_of(self._columns())
-
-    def to_frame(self) -> Any:
-        """A pandas frame: item, other, the probability of each answer, information in bits."""
-        return make_frame(self._columns())
-
-    def _columns(self) -> dict[str, NDArray[Any]]:
-        return {
-            "item": self.items,
-            "other": self.others,
+    def to_columns(self, digits: int | None = None) -> dict[str, NDArray[Any]]:
+        """Columns item, other, the probability of each answer, information in bits."""
+        figures = {
             "probability": self.probabilities,
             "other_probability": 1 - self.probabilities,
             "information": self.information,
         }
+        rounded = {name: v if digits is None else v.round(digits) for name, v in figures.items()}
+        return {"item": self.items, "other": self.others} | rounded
 
 
 def next_pairs(
@@ -93,8 +87,9 @@ def next_pairs(
     posterior : Posterior
         A fit with draws, of any data.
     user : optional
-        A user named in `keep_latent` of the fit: find the pairs that would tell the most about this
-        user's ranking. By default, somebody new is asked, to learn about the consensus.
+        A user of the fit who is known in part (and, where latent rankings have to be kept, is named
+        in its option `keep_latent`): find the pairs that would tell the most about this user's
+        ranking. By default, somebody new is asked, to learn about the consensus.
     n : int
         How many pairs.
     cluster : int
@@ -133,6 +128,7 @@ def next_pairs(
         posterior.items[np.where(is_first, other[best], one[best])],
         np.where(is_first, probabilities[best], 1 - probabilities[best]),
         gains[best],
+        backend=posterior.settings.get("backend"),
     )
 
 
@@ -150,18 +146,11 @@ def entropy(probabilities: NDArray[Any]) -> Floats:
 def _of_user(posterior: Posterior, user: Any) -> tuple[Floats, Floats]:
     """Probability of each pair by the latent rankings of a user, who answers by them without
     doubt."""
-    rows = posterior.settings.get("options", {}).get("keep_latent", [])
-    names = posterior.users[rows].tolist() if len(rows) else []
-    if user not in names:
-        kept = ", ".join(map(repr, names[:5])) or "nobody"
-        raise ValueError(
-            f"the latent rankings of user {user!r} were not kept (kept: {kept}): fit with "
-            f"keep_latent=[{user!r}]"
-        )
-    latent = posterior.latent[:, :, names.index(user)].reshape(-1, posterior.n_items)
+    if posterior.is_full:
+        raise ValueError(f"the fit is of full rankings: everything is known of user {user!r}")
     one, other = np.triu_indices(posterior.n_items, 1)
     probabilities = np.zeros(len(one))
-    for ranks, weight in zip(latent, posterior.weights.ravel(), strict=True):
+    for _, weight, (ranks,) in LatentRanks(posterior, [user]).draws():
         probabilities += weight * (ranks[one] < ranks[other])
     return probabilities, np.zeros(len(one))
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.frames import Tabular
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, check_local
 from ..markup import N_SHOWN, Markup, bar, card, table
-from ..posteriors.intervals import intervals_of
-from ..posteriors.personal_fit import Fit, check_fit
-from ..preferences.frames import Tabular
+from ..posterior.intervals import intervals_of
+from ..posterior.personal_fit import Fit, check_fit
+from ..posterior.posterior import Posterior
 from ..rankings import as_rng, check_count, check_number
 from .item_filter import ItemFilter, parse_filter
-from .latent_ranks import LatentRanks
+from .latent_ranks import LatentRanks, ranking_memberships
 from .recommenders.choose_recommender import recommender_of
 from .recommenders.recommender import MAX_ERROR, Floats, NextItems, Users
 from .users import check_posterior, clicks_of_one, needs_latent, new_users, users_of
@@ -99,14 +100,16 @@ def recommend(
     that it is among the next k. Ties go to the better rank in the consensus.
 
     Users known by rankings or comparisons have no clicks. Here the probability is the probability
-    that the item is among the user's k best, from the latent rankings that the fit has kept (its
-    option `keep_latent`). So are users of a fit of clicks by another distance than the footrule and
-    Kendall's, which have no sums for new users.
+    that the item is among the user's k best, from draws of the user's ranking given each draw of
+    the fit. They are exact for rankings by the footrule and Hamming's distance, and without gaps
+    by Kendall's; others are those that the fit has kept (its option `keep_latent`). So are users of
+    a fit of clicks by another distance than the footrule and Kendall's, which have no sums for new
+    users.
 
     Parameters
     ----------
     posterior : Posterior or PersonalFit
-        From a fit of clicks; or of partial rankings or comparisons with `keep_latent`.
+        From a fit of clicks or partial rankings; or of comparisons with `keep_latent`.
     k : int
         How many items, at most all. A user with fewer unseen items gets all of them.
     users : list or name, optional
@@ -157,13 +160,15 @@ def recommend(
         ranks = LatentRanks(posterior, users)
         choice = parse_filter(exclude, only, posterior.items, ranks.names, posterior.users)
         items, probabilities, errors = ranks.best(k, window, choice)
-        return Recommendations(ranks.names, items, probabilities, posterior.items, errors)
+        best = Recommendations(ranks.names, items, probabilities, posterior.items, errors)
+        return replace(best, backend=posterior.settings.get("backend"))
     chosen = users_of(posterior, users, clicks)
     choice = parse_filter(exclude, only, posterior.items, chosen.clicks.users, posterior.users)
     check_number(max_error, "max_error")
     threads, recommender = executor or all_cores(), recommender_of(posterior)
     next_items = recommender.probabilities(chosen, k, window, max_error, threads)
-    return best_items(next_items, k, threads, choice)
+    best = best_items(next_items, k, threads, choice)
+    return replace(best, backend=chosen.clicks.backend or posterior.settings.get("backend"))
 
 
 def check_sizes(k: int, window: int | None, n_items: int) -> tuple[int, int]:
@@ -231,21 +236,24 @@ def best_of_one(
 def memberships(
     posterior: Fit, clicks: Any, *, executor: Executor | None = None
 ) -> NDArray[np.float64]:
-    """Probability that each new user belongs to each cluster, from the user's clicks alone.
+    """Probability that each new user belongs to each cluster, from the user's clicks alone, or from
+    rankings.
 
     Parameters
     ----------
     posterior : Posterior or PersonalFit
-        From a fit of clicks.
+        From a fit of clicks or rankings.
     clicks
-        Clicks of new users: the forms of :func:`recommend`.
+        Clicks of new users, in the forms of :func:`recommend`; or, for a fit of rankings, the
+        rankings of new users, in those of :meth:`Preferences.from_rankings`.
 
     Returns
     -------
     (n_users, n_clusters) array
         From the exact probability of the clicks under each draw and cluster, which also weighs the
         draws, as if the user had been in the fit. The Monte Carlo error is at most 0.005 if there
-        are enough draws. Draws and clusters that hardly count are left out.
+        are enough draws. Draws and clusters that hardly count are left out. For rankings, full or
+        partial, all draws count.
 
     Examples
     --------
@@ -255,8 +263,11 @@ def memberships(
     >>> memberships(posterior, {"new": ["milk"]}).argmax(), posterior.labels[[0, 13]]
     (np.int64(0), array([0, 1]))
     """
-    check_posterior(posterior)
+    check_fit(posterior)
     check_executor(executor)
+    if posterior.kind == "rankings" and isinstance(posterior, Posterior):
+        return ranking_memberships(posterior, clicks)
+    check_posterior(posterior)
     new = Users(new_users(posterior, clicks), None)
     return recommender_of(posterior).memberships(new, executor or all_cores())
 
@@ -278,8 +289,8 @@ def user_intervals(
     Parameters
     ----------
     posterior : Posterior or PersonalFit
-        From a fit of clicks; or of partial rankings or comparisons with `keep_latent`, whose
-        latent rankings are the draws.
+        From a fit of clicks or partial rankings; or of comparisons with `keep_latent`. Of
+        rankings and comparisons there are as many draws as the fit has.
     user : optional
         Name of a user of the fit.
     clicks : optional
@@ -304,7 +315,7 @@ def user_intervals(
     if (user is None) == (clicks is None):
         raise ValueError("give a user of the fit, or the clicks of a new one")
     if needs_latent(posterior, clicks):
-        return intervals_of(LatentRanks(posterior, [user]).rank_probabilities()[0], probability)
+        return intervals_of(LatentRanks(posterior, [user]).rank_probabilities(), probability)
     rng = as_rng(rng)
     chosen = users_of(posterior, None if user is None else [user], clicks)
     if chosen.clicks.n_users != 1:

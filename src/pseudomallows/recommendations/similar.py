@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.checks import rows_of_names
+from ..data.frames import Tabular
 from ..engines.executors import blocks
-from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
-from ..posteriors.posterior import Posterior
-from ..preferences import rows_of_names
-from ..preferences.frames import Tabular
+from ..posterior.personal_fit import Fit, PersonalFit, check_fit
+from ..posterior.posterior import Posterior
 from ..rankings import check_count
 from .explain import ONE
 from .recommenders.choose_recommender import recommender_of
@@ -83,7 +83,8 @@ def similar_items(posterior: Fit, item: Any, k: int = 10) -> Similar:
     else:
         likes = _by_profiles(_check_clusters(posterior, "items"), code)
     codes = _most(likes, code, k)
-    return Similar("item", item, codes, posterior.items[codes], likes[codes])
+    where = posterior.items[codes], likes[codes]
+    return Similar("item", item, codes, *where, backend=posterior.settings.get("backend"))
 
 
 def similar_users(posterior: Fit, user: Any = None, k: int = 10, *, clicks: Any = None) -> Similar:
@@ -133,7 +134,8 @@ def similar_users(posterior: Fit, user: Any = None, k: int = 10, *, clicks: Any 
             mine, name = recommender_of(posterior).memberships(one, ONE)[0], one.clicks.users[0]
         likes = memberships @ mine
     codes = _most(likes, row, k)
-    return Similar("user", name, codes, posterior.users[codes], likes[codes])
+    where = posterior.users[codes], likes[codes]
+    return Similar("user", name, codes, *where, backend=posterior.settings.get("backend"))
 
 
 def _most(likes: Floats, own: int | None, k: int) -> NDArray[np.int64]:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.atomic import make_folder
+from ..data.parquet_parts import Parts, load_part
+from ..data.write import Write, check_table, open_table, text_writer
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, is_remote
 from ..engines.progress import Progress, shown
-from ..files.atomic import make_folder
-from ..files.parquet_parts import Parts, load_part
-from ..files.write import Write, check_table, open_table, text_writer
-from ..posteriors.personal_fit import Fit, PersonalFit
+from ..posterior.personal_fit import Fit, PersonalFit
 from .item_filter import ItemFilter, parse_filter
 from .recommend import DIGITS, Recommendations, best_items, check_sizes
 from .recommenders.choose_recommender import recommender_of
@@ -90,7 +90,7 @@ def recommend_to(
             return _answer_parts(posterior, clicks, Path(target), asked, executor, report)
     if is_remote(executor):
         raise TypeError(
-            "on Dask workers, recommendations are for parts: give clicks=pm.files.Parts(folder)"
+            "on Dask workers, recommendations are for parts: give clicks=pm.data.Parts(folder)"
         )
     users = users_of(posterior, clicks=clicks)
     choice = parse_filter(exclude, only, posterior.items, users.clicks.users, posterior.users)

@@ -7,9 +7,11 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from ..posteriors.personal_fit import Fit, check_fit
-from ..posteriors.posterior import Posterior
-from ..preferences import Clicks, Preferences, check_known, rows_of_users
+from ..data.blocks import Clicks
+from ..data.checks import check_known
+from ..data.preferences import Preferences, rows_of_users
+from ..posterior.personal_fit import Fit, check_fit
+from ..posterior.posterior import Posterior
 from .recommenders.choose_recommender import WITH_SUMS, recommender_of
 from .recommenders.recommender import Users
 
@@ -55,7 +57,7 @@ def users_of(posterior: Fit, users: Any = None, clicks: Any = None) -> Users:
     if not known.n_users:
         raise ValueError(
             "this posterior keeps no users, as it was fitted to parts: give their clicks, such as "
-            "clicks={'ann': ['tea']}, or, to `recommend_to`, clicks=pm.files.Parts(folder) "
+            "clicks={'ann': ['tea']}, or, to `recommend_to`, clicks=pm.data.Parts(folder) "
             "(`--clicks FOLDER`)"
         )
     if users is None:

@@ -1,6 +1,6 @@
 """From preferences to a posterior."""
 
-from ..posteriors.diagnose import ClustersWarning
+from ..posterior.diagnostics import ClustersWarning
 from .choose_clusters import ClusterCurve, choose_clusters
 from .choose_distance import DistanceScores, choose_distance
 from .fit import fit

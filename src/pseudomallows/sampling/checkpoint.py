@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..files.archive import START, WrongFileError, open_archive, write_archive
-from ..files.atomic import check_target, write_whole
-from ..files.saved import Saved
-from ..preferences import Preferences
+from ..data.archive import START, WrongFileError, open_archive, write_archive
+from ..data.atomic import check_target, write_whole
+from ..data.preferences import Preferences
+from ..data.saved import Saved
 
 FORMAT = "pseudomallows checkpoint"
 HEADER = "checkpoint.json"

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.pairs import Pairs
+from ..data.preferences import Preferences, check_preferences
 from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, shown
 from ..laws.error_rates import MODELS
 from ..laws.law import Law
 from ..laws.registry import make_law
 from ..markup import card, table
-from ..preferences import Pairs, Preferences, check_preferences
 from ..rankings import as_rng, check_alpha, check_count
 from .chain import Chain, Moves, State
 from .options import above_0, check_prior
@@ -113,10 +114,12 @@ class ClusterCurve(HeldOutScores):
                 f"the best number, {best}, is the largest that was tried, so more may be better: "
                 f"give a larger `largest` than {self.largest} to choose_clusters"
             )
-        if best > 1 == self.to_predict and n_users < FEW_USERS:
+        means, few = self.means, self.to_predict
+        more = means.max() - means[self.n_clusters == few][0]
+        if best > few and more >= LITTLE * (means.max() - means[0]) and n_users < FEW_USERS:
             return (
-                f"{best} clusters describe unseen users better than one, but with {n_users} users "
-                "the difference is within two standard errors: look at both"
+                f"{best} clusters describe unseen users better than {few}, but with {n_users} "
+                "users the difference is within two standard errors: look at both"
             )
         return ""
 

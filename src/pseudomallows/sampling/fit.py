@@ -12,35 +12,37 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._warn import warn
+from ..data.atomic import check_target
+from ..data.blocks import Clicks
+from ..data.parquet_parts import Parts
+from ..data.preferences import Preferences, check_preferences
 from ..engines.executors import Executor, check_executor, is_remote
 from ..engines.memory import DENSE_ITEMS
 from ..engines.progress import Bar, Progress, shown
-from ..files.atomic import check_target
-from ..files.parquet_parts import Parts
 from ..laws.error_rates import MODELS
 from ..laws.law import Law
 from ..laws.own_laws import OWN_LAWS
 from ..laws.registry import make_law
 from ..laws.shards import open_parts
 from ..paper.clicks import PseudoRun
-from ..personal.blend import MIN_SCORED, scorable
 from ..personal.fit_personal import fit_personal
-from ..posteriors.diagnose import (
+from ..personal.weigh import MIN_SCORED, scorable
+from ..posterior.diagnose import (
     LEAST_EFFECTIVE_SHARE,
-    ContradictionWarning,
-    MatchedWarning,
-    ModelWarning,
+    MOST_THINNING,
     contradiction_check,
     describe_contradictions,
     diagnose,
     is_apart,
+    is_slow,
     thinning_needed,
     warn_of,
 )
-from ..posteriors.model_check import check_model
-from ..posteriors.personal_fit import Fit, as_posterior, own_law_for
-from ..posteriors.posterior import Posterior, made_by
-from ..preferences import Clicks, Preferences, check_preferences
+from ..posterior.diagnostics import ContradictionWarning, MatchedWarning, ModelWarning
+from ..posterior.latent import all_latent
+from ..posterior.model_check import check_model
+from ..posterior.personal_fit import Fit, PersonalFit, as_posterior, own_law_for
+from ..posterior.posterior import Posterior, made_by
 from ..rankings import as_rng, check_alpha, check_count, check_name
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
@@ -91,21 +93,22 @@ def fit(
         with the consensus of all users; for rankings, ties and comparisons, and for clusters of
         any data, it is "mcmc"; or another method, if only that one has the options given. The
         settings say what was chosen and why. "mcmc": the exact posterior. "matched", for clicks
-        and rankings known in part: very close to it, and faster. "personal", for clicks: every user
-        has their own consensus, the ranking of scores from the user's other clicks, by the footrule
-        or Kendall's distance.
+        and rankings known in part: very close to it, and faster with one cluster. "personal", for
+        clicks: every user has their own consensus, the ranking of scores from the user's other
+        clicks, by the footrule or Kendall's distance.
         "pseudo": the Pseudo-Mallows of the paper, fast and approximate. "balanced": the same with
         a price for each rank, and with importance weights that correct the approximation.
     alpha : float, optional
-        Concentration of the users. Without it, "pseudo" and "balanced" estimate it
+        Concentration of the users. Without it, "mcmc" samples it along with the consensus, and so
+        does "balanced" for full rankings with one cluster; else "pseudo" and "balanced" estimate it
         (:func:`estimate_alpha`; with clusters, each chain by the exact likelihood, for each
-        cluster), and "mcmc" samples it along with the consensus.
+        cluster).
     n_draws : int, optional
         Draws kept from each chain, by default 200, or 100 where what is not known is summed out
         (4,000 weighted ones for "balanced" on full rankings with one cluster). If the chains of
         "mcmc" or "matched" do not agree yet, or their draws are worth less than 200, they run
         longer, with draws up to 16 times further apart, unless `n_draws`, `warmup`, `thin` or
-        `checkpoint` is given. Chains of one consensus that end in different modes are tempered,
+        `checkpoint` is given. Chains of one consensus that stay in different modes are tempered,
         with draws worth 2,000, so that the probability of a mode is known to 0.011.
     n_clusters : int or "auto"
         Groups of users, each with its own consensus and alpha. "auto": the smallest number beyond
@@ -129,7 +132,7 @@ def fit(
         whose law it has in closed form), "cayley", "hamming" or "ulam". "mcmc" takes all of them
         for any data; "pseudo" and "balanced" need one that adds up over items (footrule, spearman,
         hamming). For clicks on many thousands of items take "kendall"; it is the default of
-        "personal" for more than 500 items, where the footrule takes much longer and is no better.
+        "personal" at every size, where the footrule takes much longer and is no better.
     **options
         The options of the method: ``help(pm.fit)`` lists them at its end, and so does
         ``pseudomallows fit --help``.
@@ -194,8 +197,11 @@ def fit(
             values = check_options(Case.of(prefs, method), options)
             result = fit_personal(prefs, alpha, own_distance, values, generator, executor, report)
             if values["with_consensus"]:
-                everybody = _fit_population(prefs, alpha, distance, generator, executor, report)
-                result = replace(result, population=everybody)
+                later = {"seed": int(generator.integers(2**31)), "distance": distance}
+                result.settings["options"]["population"] = later
+                if is_remote(executor):  # nobody has the clicks later
+                    everybody = learn_population(result, prefs, executor, report)
+                    result = replace(result, made_population=everybody)
         else:
             options = options | {"distance": distance}
             plan, noted = plan_draws(
@@ -210,7 +216,8 @@ def fit(
         told["chosen"] = FREE_GAPS
     reading = getattr(prefs, "reading", "")
     told |= {"reading": reading} if reading else {}
-    return replace(result, settings=result.settings | told | made_by(rng, started))
+    result.settings.update(told | made_by(rng, started, prefs))
+    return result
 
 
 if fit.__doc__ is not None:  # not with python -OO
@@ -290,18 +297,24 @@ def _usual_distance(prefs: Preferences, method: str) -> str:
     return "kendall" if prefs.is_vote or is_large else "footrule"
 
 
-def _fit_population(
-    prefs: Preferences,
-    alpha: float | None,
-    distance: str,
-    rng: np.random.Generator,
-    executor: Executor | None,
-    report: Progress,
+def learn_population(
+    fitted: PersonalFit,
+    prefs: Preferences | None = None,
+    executor: Executor | None = None,
+    progress: Progress | bool | None = None,
 ) -> Posterior:
-    """The consensus of all users, beside their own: by the matched law, if that is near enough."""
+    """The consensus of all users of a personal fit, beside their own: by the matched law, if that
+    is near enough."""
+    prefs = fitted.data if prefs is None else prefs
+    assert prefs is not None
+    settings = fitted.settings["options"]
+    distance, alpha = settings["population"]["distance"], None
+    if settings.get("alpha_given"):
+        alpha = fitted.settings["alpha"]
+    rng = np.random.default_rng(settings["population"]["seed"])
     options: dict[str, Any] = {"rng": rng, "executor": executor}
     # a caller's own progress has heard of the end already
-    options["progress"] = report if isinstance(report, Bar) else False
+    options["progress"] = progress if progress is None or isinstance(progress, Bar) else False
     with warnings.catch_warnings():
         # each user has an order of their own, so nobody needs a common one: its verdict tells
         warnings.simplefilter("ignore", ModelWarning)
@@ -312,6 +325,9 @@ def _fit_population(
             if matched.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
                 return as_posterior(matched)
         return as_posterior(fit(prefs, "mcmc", alpha, distance=distance, **options))
+
+
+PersonalFit.learn_population = learn_population  # that room stands above, and may not import this
 
 
 # Draws
@@ -422,7 +438,8 @@ def begin(
     law = _law_of(plan, rows[0], executor)
     if plan.method in CHAINS:
         return Run(law, *rows, plan, rng, progress)
-    if plan.alpha is None and not plan.case.has_clusters:
+    is_summed = plan.method == "balanced" and not plan.case.is_markov
+    if plan.alpha is None and not plan.case.has_clusters and not is_summed:
         by_likelihood = plan.case.is_partial or plan.distance != "footrule"
         how = "likelihood" if by_likelihood else "similarity"
         found = estimate_alpha(prefs, how, rng=rng, executor=executor, distance=plan.distance)
@@ -465,22 +482,24 @@ def until_good(
     """The result of the chains, which go on, if they may, until the draws are good or at the limit;
     with a warning of each check that is not passed.
 
-    Chains of one consensus that disagree may be in different modes: then they are tempered.
+    Chains of one consensus that disagree are slow, or in different modes: then they are tempered.
     """
     run.run(file)
     result = _posterior(run, prefs, plan, noted)
-    told: dict[str, Any] = {}
     if plan.goes_on and isinstance(run, Run):
-        if run.can_temper and is_apart(result):
-            run.temper()
+        while run.can_temper and is_apart(result):
+            if is_slow(result) and run.thinning < MOST_THINNING:
+                run.go_on(4)
+            else:
+                run.temper()
             result = _posterior(run, prefs, plan, noted)
         while (factor := thinning_needed(result, run.thinning)) > 1:
             run.go_on(factor)
             result = _posterior(run, prefs, plan, noted)
-        told["thinning"] = run.thinning
+        result.settings["thinning"] = run.thinning
 
-    # what the checks need to know
-    is_lost = False
+    # what the checks need to know; in place, since a copy would find its diagnostics anew
+    told, is_lost = result.settings, False
     if plan.case.is_markov:
         is_unbounded = run.unbounded.mean(axis=0) >= 0.5  # by half of the chains
         told["unbounded"] = np.flatnonzero(is_unbounded).tolist()
@@ -488,13 +507,14 @@ def until_good(
         is_lost = bool(told["stuck"]) or plan.n_draws < FEW_DRAWS
     if plan.method in CHAINS and plan.alpha is None and not is_lost:
         told["model_check"] = check_model(prefs, result)
-    result = replace(result, settings=result.settings | told)
     checks = diagnose(result)
     warn_of([check for check in checks if check.warning is not ContradictionWarning])
     told["checks"] = [check.row() for check in checks]
     if file is not None:
         file.remove()
-    return replace(result, settings=result.settings | told)
+    if plan.method in CHAINS and len(plan.kept_rows) and not run.law.has_latent:
+        result = replace(result, latent=all_latent(result, plan.kept_rows))
+    return result
 
 
 def _posterior(

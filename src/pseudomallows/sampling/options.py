@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import distances
+from ..data.preferences import Preferences, rows_of_users
 from ..distances import price_of
 from ..distances.tallies import MOVES
 from ..engines.memory import as_size, available_memory
 from ..laws.error_rates import THETA_PRIOR
-from ..personal.next_clicks import check_calibrate
-from ..posteriors.names import ERROR_MODELS, GAPS, ORDERS, STARTS
-from ..preferences import Preferences, rows_of_users
-from ..rankings import check_count, check_flag, check_name, check_number
+from ..posterior.names import ERROR_MODELS, GAPS, ORDERS, STARTS, check_calibrate
+from ..rankings import check_count, check_flag, check_name, check_number, check_sigma
 from .priors import FLAT, AlphaPrior, default_prior
 
 METHODS = {  # in words, for the report
@@ -217,8 +216,9 @@ class Options:
     keep_latent: Any = option(
         (),
         "Names of users whose latent rankings are kept with the draws, or True for all of them: "
-        "drawn from their exact distribution given each draw, where that is known; for one cluster "
-        'by "pseudo" and "balanced", as they were before the consensus moved.',
+        "drawn from their exact distribution given each draw, where that is known (there, answers "
+        "need none that are kept), or those of the chain; for one cluster by "
+        '"pseudo" and "balanced", as they were before the consensus moved.',
         WITH_DRAWS,
         lambda case: not case.is_full and not (case.method in PAPER and case.has_clusters),
     )
@@ -230,6 +230,15 @@ class Options:
         lambda value, _: distances.get(value).name,
     )
 
+    alpha_prior: Any = option(
+        None,
+        "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
+        'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat. For '
+        '"balanced" on full rankings with one cluster.',
+        ("balanced", *CHAINS),
+        lambda case: case.method in CHAINS or not case.is_markov,
+        check_prior,
+    )
     move: str | None = option(
         None,
         'Proposals: "swap" (default) or "leap_and_shift"; for Ulam\'s distance "insert" (default): '
@@ -258,14 +267,6 @@ class Options:
         CHAINS,
         lambda case: not case.has_clusters,
         count(2),
-    )
-    alpha_prior: Any = option(
-        None,
-        "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
-        'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.',
-        CHAINS,
-        None,
-        check_prior,
     )
     start: str = option(
         "dispersed",
@@ -304,13 +305,14 @@ class Options:
         one_of(*GAPS),
     )
 
-    sigma: float | None = option(
+    sigma: float | str | None = option(
         None,
-        "Noise on the V-ranking; default 0, but n_items / 5 for clusters of clicks, where 0 ranks "
-        "the best items of a cluster badly.",
+        'Noise on the V-ranking; "auto" (default for full rankings with one cluster) is the one '
+        "whose rank probabilities are nearest to the balanced matrix. Else the default is 0, but "
+        "n_items / 5 for clusters of clicks, where 0 ranks the best items of a cluster badly.",
         ["pseudo"],
         None,
-        check_number,
+        check_sigma,
     )
     order: str | None = option(
         "uniform",
@@ -360,11 +362,12 @@ class Options:
     calibrate: bool | str = option(
         True,
         "Without `held_out`: which clicks are hidden inside, to correct the probabilities by "
-        'which of them were hits, before all is learnt again from all clicks. "last" (default with '
-        'times): some clicks of each user, the last ones, for what comes next. "cut": all '
-        'clicks after a date, for a model that will serve the future. "random" (default without '
+        'which of them were hits, before all is learnt again from all clicks. "cut" (default with '
+        'times): all clicks after a date, for what anybody clicks next. "last": some clicks of '
+        'each user, the last ones, for the next thing in this visit. "random" (default without '
         "times): any of them, so that a probability is that of a click like those that are there. "
-        "False: no correction. With times, it is also learnt whether old clicks weigh less.",
+        "False: no correction. With times, it is also learnt whether old clicks weigh less, and "
+        "for how long something is popular.",
         ["personal"],
         None,
         check_calibrate,
@@ -438,6 +441,11 @@ def check_options(case: Case, given: dict[str, Any]) -> dict[str, Any]:
         values["n_chains"] = 1
     if case.method in WITH_DRAWS:
         _check_distance(case, values)
+    if case.is_markov and values.get("sigma") == "auto":
+        raise ValueError(
+            f'sigma must be a number for {case}, "auto" is for full rankings with one cluster: '
+            "leave it out, or give a number"
+        )
     return values
 
 
@@ -539,11 +547,12 @@ def with_defaults(case: Case, n_draws: int, values: dict[str, Any]) -> dict[str,
         number = number if values["move"] in (None, usual["move"]) else N_MOVES
         usual["n_moves"] = None if is_matched else number * case.n_items
         usual["leap"] = max(1, case.n_items // 5)
-        usual["alpha_prior"] = default_prior(case.n_items)
+    usual["alpha_prior"] = default_prior(case.n_items)
     if case.method == "mcmc":
         usual["errors"] = "bernoulli" if case.is_contradictory else "none"
     if case.method == "pseudo":  # few users of clicks, sharp costs: one order scrambles the top
-        usual["sigma"] = case.n_items / 5 if case.has_clicks and case.has_clusters else 0.0
+        of_chain = case.n_items / 5 if case.has_clicks and case.has_clusters else 0.0
+        usual["sigma"] = of_chain if case.is_markov else "auto"
 
     resolved: dict[str, Any] = {
         k: usual.get(k) if value is None else value for k, value in values.items()

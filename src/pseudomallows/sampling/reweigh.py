@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distributions.scores import weighted_effective_size
+from ..data.blocks import Clicks
 from ..engines.executors import Executor, Threads, all_cores, is_remote
 from ..laws.law import Clusters
 from ..laws.registry import make_law
-from ..posteriors.diagnose import GOOD_SIZE, effective_size
-from ..posteriors.posterior import Posterior
-from ..preferences import Clicks
+from ..posterior.diagnose import GOOD_SIZE, effective_size
+from ..posterior.posterior import Posterior
+from ..scores import weighted_effective_size
 
 # Of the draws, by their weights; below it chains go on instead: errors would be 1.4 times as large.
 LEAST_SHARE = 0.5

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distributions.scores import weighted_effective_size
+from ..data.preferences import Preferences
+from ..data.saved import Saved
+from ..distances.tallies import Counts, Ranking
 from ..engines.executors import StoppedError, Threads, run_together
 from ..engines.progress import Progress
-from ..files.saved import Saved
 from ..laws.error_rates import LEAST_CERTAINTY, MOST_CERTAINTY
-from ..laws.law import Clusters, ClusterTally, Counts, Law, Ranking, order_like
-from ..preferences import Preferences
+from ..laws.law import Clusters, ClusterTally, Law, order_like
 from ..rankings import MAX_ALPHA
+from ..scores import weighted_effective_size
 from .chain import Chain, Moves, State, fresh_steps, new_state
 from .checkpoint import Checkpoint
 from .options import TEMPERED_DRAWS, Options
@@ -50,7 +51,8 @@ class Run:
             options.n_moves,
             options.alpha_prior if options.alpha is None else None,
             options.share_prior,
-            is_corrected=options.method == "mcmc",
+            # with clusters, the additive law alone would let an alpha run away with its labels
+            is_corrected=options.method == "mcmc" or self.n_clusters > 1,
         )
         self.n_chains, self.n_draws = options.n_chains, options.n_draws
         self._warmup, self._thin = int(options.warmup or 0), int(options.thin or 1)
@@ -59,10 +61,11 @@ class Run:
                 "temperatures: chains that keep latent rankings have no replicas: leave it out"
             )
         # are some draws of the additive law compared with the exact one?
-        self._is_checked = options.method == "matched" and not law.is_exact
+        self._is_checked = not (self.moves.is_corrected or law.is_exact)
         # of several rows for one row of the data, the last; they have the same memberships
         self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
-        self.kept_users = self.last_rows[options.kept_rows]
+        # of whom the chains keep latent rankings; where these can be drawn, they are after the fit
+        self.kept_users = self.last_rows[options.kept_rows if law.has_latent else []]
         self.rng, self._progress = rng, progress
         self._make_arrays()
         *self._rngs, self._shared = rng.spawn(self.n_chains + 1)
@@ -320,21 +323,12 @@ class Run:
             arrays["differences"][number, check - 1] = exact - additive
 
     def _latent_of(self, chain: Chain) -> Ranking:
-        """Latent rankings of the users that are kept, each in the cluster of its label; a user who
-        says nothing has a label by the weights."""
+        """The latent rankings of the chain, of the users that are kept."""
         state, law = chain.state, chain.law
+        augmented: Any = law
         rng = np.random.default_rng((chain.seed, chain.n_sweeps))  # the chain goes its way
-        if law.has_latent:
-            augmented: Any = law
-            where = (state.labels_or_none, state.latent, state.clusters, rng)
-            return augmented.latent_of(self.kept_users, *where)
-        labels = np.zeros(len(self.kept_users), dtype=np.int32)
-        if self.n_clusters > 1:
-            says = self.prefs.is_informative
-            rows = (np.cumsum(says) - 1)[self.kept_users]
-            drawn = rng.choice(self.n_clusters, len(rows), p=state.weights)
-            labels = np.where(says[self.kept_users], state.labels[rows], drawn).astype(np.int32)
-        return law.draw_latent(self.kept_users, labels, state.clusters, chain.seed, chain.n_sweeps)
+        where = (state.labels_or_none, state.latent, state.clusters, rng)
+        return np.asarray(augmented.latent_of(self.kept_users, *where))
 
     # Results
 

@@ -7,20 +7,21 @@ would pass there. The log likelihoods of the replicas also give the evidence (`l
 """
 
 import math
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..laws.law import Clusters, Floats, Law, Ranking
-from .chain import Chain, Moves, State, curves_at
+from ..distances.tallies import Proposals, Ranking
+from ..kernels.streams import CHAIN, start_stream
+from ..laws.law import Clusters, Floats, Law
+from ..posterior.diagnostics import error_of_mean
+from ..rankings import rank_randomly
+from .chain import Chain, Moves, State
 from .priors import AlphaPrior
 from .start import best_place
 
 RATIO = 0.7  # of a power to the one before: two of three exchanges are accepted
 FLAT = 2.0  # log likelihood units, between draws of the prior, that a replica may still see
-# Of a chain, whose differences give the error: 16 of 4 chains tell it to 18 %; sweeps of one.
-N_PIECES, LEAST_PIECE = 4, 10
 # Quantiles of alpha between which its density is compared with the prior: 80 % of the draws count,
 # and those in the tails, whose weights would be large, do not.
 MIDDLE = (0.1, 0.9)
@@ -51,56 +52,78 @@ def make_ladder(
     return Ladder(np.append(betas, 0.0), there)
 
 
+class Replica(NamedTuple):
+    """A consensus, and its log likelihood at the alpha of the replicas: exact, and additive."""
+
+    consensus: Ranking
+    exact: float
+    additive: float
+
+
 class TemperedChain(Chain):
-    """The chain, and its replicas at one alpha, the first of which has the power 1."""
+    """The chain, and replicas of its consensus at one alpha, the first of which has the power 1."""
 
     def __init__(
         self, law: Law, state: State, moves: Moves, rng: np.random.Generator, ladder: Ladder
     ):
-        own, *children = rng.spawn(1 + len(ladder.betas))
+        own, self._replica_rng = rng.spawn(2)
         super().__init__(law, state, moves, own)
-        first = state._replace(alpha=np.array([ladder.alpha]))
-        still = replace(moves, prior=None)
-        self.betas: list[float] = ladder.betas.tolist()
-        self.replicas = [
-            Chain(law, first, still, child, beta)
-            for child, beta in zip(children, self.betas, strict=True)
-        ]
-        self._exchange_rng = rng
+        self.betas, self.alpha = ladder.betas.tolist(), ladder.alpha
+        self.replicas = [self.replica_at(state.consensus[0])] * len(self.betas)
         # after each sweep behind the warmup: alpha, the log likelihood of the chain at its alpha
         # and at that of the replicas, and the log likelihood of each replica
         self.trace: list[list[float]] = []
 
-    def sweep(self, adapt: bool) -> None:
-        """A sweep of each replica, then exchanges of neighbours, the hottest first."""
-        super().sweep(adapt)
-        for replica in self.replicas:
-            replica.sweep(adapt)
-        values = [float(replica.exact[0]) for replica in self.replicas]
-        limits = np.log1p(-self._exchange_rng.random(len(values))).tolist()
-        here, first = float(self.exact[0]), self.replicas[0]
-        there = self._value(self.state.consensus, first.state.alpha)
-        if not adapt:
-            self.trace.append([float(self.state.alpha[0]), here, there, *values])
-        for low in range(len(values) - 2, -1, -1):
-            gap = self.betas[low] - self.betas[low + 1]
-            if limits[low] < gap * (values[low + 1] - values[low]):
-                values[low], values[low + 1] = values[low + 1], values[low]
-                one, other = self.replicas[low], self.replicas[low + 1]
-                mine, theirs = one.state.consensus, other.state.consensus
-                one.jump(theirs, values[low])
-                other.jump(mine, values[low + 1])
-        mine, theirs = self.state.consensus, first.state.consensus
-        new = self._value(theirs, self.state.alpha)
-        if limits[-1] < new + there - here - values[0]:
-            self.jump(theirs, new)
-            first.jump(mine, there)
+    def replica_at(self, consensus: Ranking) -> Replica:
+        """A replica with this consensus."""
+        additive = self.tallies[0].curve(consensus)(self.alpha)
+        exact = self._value(consensus, self.alpha) if self.corrects else additive
+        return Replica(consensus, exact, additive)
 
-    def _value(self, consensus: Ranking, alpha: Floats) -> float:
+    def sweep(self, adapt: bool) -> None:
+        """A sweep of the chain and of each replica, then exchanges of neighbours, the hottest
+        first."""
+        super().sweep(adapt)
+        n_moves = round(math.exp(self.state.log_moves[0]))
+        proposals = Proposals(n_moves, self.moves.move, self.moves.leap)
+        uniforms = self._replica_rng.random((2, len(self.betas)))
+        limits, exchange_limits = np.log1p(-uniforms).tolist()
+        for number, limit in enumerate(limits):
+            self._move_replica(number, proposals, limit)
+        replicas, consensus = self.replicas, self.state.consensus[0]
+        here, there = float(self.exact[0]), self.replica_at(consensus)
+        if not adapt:
+            values = [each.exact for each in replicas]
+            self.trace.append([float(self.state.alpha[0]), here, there.exact, *values])
+        for low in range(len(replicas) - 2, -1, -1):
+            gap = self.betas[low] - self.betas[low + 1]
+            if exchange_limits[low] < gap * (replicas[low + 1].exact - replicas[low].exact):
+                replicas[low], replicas[low + 1] = replicas[low + 1], replicas[low]
+        first = replicas[0]
+        new = self._value(first.consensus, float(self.state.alpha[0]))
+        if exchange_limits[-1] < new + there.exact - here - first.exact:
+            self.jump(first.consensus[None], new)
+            replicas[0] = there
+
+    def _move_replica(self, number: int, proposals: Proposals, limit: float) -> None:
+        """A replica moves as the chain does, its likelihood to the power beta."""
+        old, beta = self.replicas[number], self.betas[number]
+        if beta == 0.0:
+            anywhere = rank_randomly(np.zeros(self.law.n_items), self._replica_rng)
+            self.replicas[number] = self.replica_at(anywhere)
+            return
+        consensus, stream = old.consensus.copy(), np.empty(1, dtype=np.uint64)
+        start_stream(self.seed, self.n_sweeps, CHAIN + 1 + number, stream)
+        self.tallies[0].move(stream, self.alpha, proposals, consensus, beta)
+        new = self.replica_at(consensus)
+        if limit <= beta * (new.exact - old.exact - (new.additive - old.additive)):
+            self.replicas[number] = new
+
+    def _value(self, consensus: Ranking, alpha: float) -> float:
         """The log likelihood at a place."""
-        place = Clusters(consensus, alpha)
-        exact = self.law.weigh(place, None) if self.corrects else curves_at(self.tallies, place)
-        return float(exact[0])
+        if not self.corrects:
+            return self.tallies[0].curve(consensus)(alpha)
+        return float(self.law.weigh(Clusters(consensus[None], np.array([alpha])), None)[0])
 
 
 def log_evidence(
@@ -112,27 +135,33 @@ def log_evidence(
     their normalising constants (Bennett 1976), so all of them the evidence at their alpha. The
     ratio of this to the evidence with alpha summed out is a mean over the draws of the chain
     (Gelfand and Dey 1994; between two quantiles of alpha, so that no draw has a large weight).
-    The error is that of the mean over pieces of the chains.
+
+    All of this is, nearly, a mean over the sweeps of what each adds to it (its influence: Geyer
+    1994), so the error is that of a mean of correlated values.
     """
+    from scipy.special import expit
+
     pooled = np.concatenate(traces)
-    low, high = np.quantile(pooled[:, 0], MIDDLE) * (1 - 1e-9, 1 + 1e-9)
+    total, influence = 0.0, np.zeros(len(pooled))
+    values = pooled[:, 3:].T
+    for step, cold, hot in zip(betas[:-1] - betas[1:], values[:-1], values[1:], strict=True):
+        log_ratio = _log_ratio(step * cold, step * hot)
+        up, down = expit(step * hot - log_ratio), expit(log_ratio - step * cold)
+        slope = float((up * (1 - up) + down * (1 - down)).mean())
+        influence += (up - down) / max(slope, 1e-300)
+        total += log_ratio
 
-    def evidence(trace: Floats) -> float:
-        values = trace[:, 3:]
-        steps = zip(betas[:-1] - betas[1:], values.T[:-1], values.T[1:], strict=True)
-        found = sum(_log_ratio(step * cold, step * hot) for step, cold, hot in steps)
-        if prior is None:
-            return found
-        alpha, here, there = trace[(trace[:, 0] > low) & (trace[:, 0] < high), :3].T
-        logs = there - here - np.log(alpha) - np.array([prior.log_density(a) for a in alpha])
-        mean = np.logaddexp.reduce(logs) - math.log(len(trace) * math.log(high / low))
-        return float(found - mean + prior.log_constant)
-
-    n_pieces = min(N_PIECES, max(1, len(traces[0]) // LEAST_PIECE))
-    pieces = [evidence(piece) for trace in traces for piece in np.array_split(trace, n_pieces)]
-    known = [value for value in pieces if math.isfinite(value)]  # alpha may stay at an end
-    error = float(np.std(known, ddof=1) / math.sqrt(len(known))) if len(known) > 1 else 0.0
-    return evidence(pooled), error
+    if prior is not None:
+        low, high = np.quantile(pooled[:, 0], MIDDLE) * (1 - 1e-9, 1 + 1e-9)
+        is_middle = (pooled[:, 0] > low) & (pooled[:, 0] < high)
+        alpha, here, there = pooled[is_middle, :3].T
+        logs = np.full(len(pooled), -np.inf)
+        densities = np.array([prior.log_density(each) for each in alpha])
+        logs[is_middle] = there - here - np.log(alpha) - densities
+        log_sum = np.logaddexp.reduce(logs)
+        influence -= len(logs) * np.exp(logs - log_sum) - 1
+        total -= log_sum - math.log(len(logs) * math.log(high / low)) - prior.log_constant
+    return float(total), error_of_mean(influence.reshape(len(traces), -1))
 
 
 def _log_ratio(cold: Any, hot: Any) -> float:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ..data.blocks import Clicks
+from ..data.more_clicks import join_clicks
 from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, no_progress, shown
 from ..laws.registry import find_law
 from ..personal.fit_personal import fit_personal
-from ..posteriors.diagnose import ModelWarning
-from ..posteriors.personal_fit import Fit, PersonalFit, as_posterior, check_fit
-from ..posteriors.posterior import Posterior, made_by
-from ..preferences import Clicks
-from ..preferences.more_clicks import join_clicks
+from ..posterior.diagnostics import ModelWarning
+from ..posterior.personal_fit import Fit, PersonalFit, as_posterior, check_fit
+from ..posterior.posterior import Posterior, made_by
 from ..rankings import as_rng
 from .fit import begin, fit, plan_draws, until_good
 from .options import CHAINS, LastDraw
@@ -46,8 +46,8 @@ def update(
     while the effective size is at least half the number of draws, unless `n_draws` is given.
     "personal" starts from the old weights and keeps its blend until there are a quarter more clicks
     than it was chosen from: the result is that of learning from all clicks with this blend. Other
-    fits have no chains to continue and are made again. A fit of rankings, or of parts, keeps no
-    data and is refused: fit all data again.
+    fits have no chains to continue and are made again. A fit of rankings, or of parts, is
+    refused: fit all data again.
 
     Parameters
     ----------
@@ -100,6 +100,8 @@ def fit_again(
 ) -> Fit:
     """The fit of other clicks with the options of a posterior, whose chains go on if they can."""
     check_executor(executor)
+    if prefs.backend != (backend := posterior.settings.get("backend")):
+        prefs = replace(prefs, backend=backend)
     report = progress or no_progress
     given = fit_options(posterior) | ({} if n_draws is None else {"n_draws": n_draws})
     if isinstance(posterior, PersonalFit) and n_draws is None:
@@ -114,7 +116,7 @@ def fit_again(
     updates = {"updates": settings.get("updates", 0) + 1}
     weighed = reweigh(posterior, prefs, executor) if n_draws is None else None
     if weighed is not None:
-        return replace(weighed, settings=weighed.settings | made_by(rng, started) | updates)
+        return replace(weighed, settings=weighed.settings | made_by(rng, started, prefs) | updates)
     how = as_rng(rng), executor, report
     usual_draws, _ = given.pop("n_draws", None), given.pop("n_clusters")
     where = (posterior.method, alpha, usual_draws, posterior.n_clusters, given)
@@ -125,7 +127,7 @@ def fit_again(
     plan = replace(usual, warmup=warmup, last_draws=last_draws)
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
     newer = until_good(begin(prefs, plan, *how), prefs, plan, kept)
-    new = newer.settings | {"options": usual.settings()} | made_by(rng, started) | updates
+    new = newer.settings | {"options": usual.settings()} | made_by(rng, started, prefs) | updates
     if "thinning" not in settings:  # the number of draws was given for the fit, and stays so
         new.pop("thinning", None)
     return replace(newer, settings=new)
@@ -147,15 +149,18 @@ def _learn_again(
     generator = as_rng(rng)
     where = (distance, given, generator, executor, progress)
     fitted = fit_personal(prefs, alpha, *where, old=posterior)
-    if posterior.population is not None:
+    asked = posterior.settings["options"].get("population")
+    if asked is not None:
+        fitted.settings["options"]["population"] = asked
+    if posterior.made_population is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # its verdict tells, as after a fit
-            again = fit_again(posterior.population, prefs, rng=generator, executor=executor)
-        fitted = replace(fitted, population=as_posterior(again))
+            again = fit_again(posterior.made_population, prefs, rng=generator, executor=executor)
+        fitted = replace(fitted, made_population=as_posterior(again))
     numbers = [each.settings["options"].get("n_chosen") for each in (posterior, fitted)]
     is_kept = numbers[0] is not None and numbers[0] == numbers[1]
     updates = {"updates": posterior.settings.get("updates", 0) + 1} if is_kept else {}
-    return replace(fitted, settings=fitted.settings | made_by(rng, started) | updates)
+    return replace(fitted, settings=fitted.settings | made_by(rng, started, prefs) | updates)
 
 
 def can_go_on(posterior: Fit, prefs: Clicks) -> bool:
@@ -171,8 +176,7 @@ def _kept_clicks(posterior: Fit) -> Clicks:
     """The clicks of a fit, or what to do without them."""
     if posterior.kind != "clicks":
         raise ValueError(
-            "update needs a fit of clicks; this is one of rankings, which are not kept: fit all "
-            "rankings again"
+            "update needs a fit of clicks, and this is one of rankings: fit all rankings again"
         )
     clicks = posterior.clicks
     if clicks is None or not clicks.n_users:

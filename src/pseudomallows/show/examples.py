@@ -3,12 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..posteriors.personal_fit import Fit, PersonalFit
-from ..posteriors.posterior import Posterior
-from ..preferences import Clicks
+from ..data.blocks import Clicks
+from ..posterior.personal_fit import Fit, PersonalFit
+from ..posterior.posterior import Posterior
+from ..recommendations.explain import CLICK, reasons_of_one
 from ..recommendations.recommend import recommend
+from ..recommendations.recommenders.recommender import Users
 from ..recommendations.users import needs_latent
 
 # an example fits on a phone's screen
@@ -53,7 +54,7 @@ def _example(
 ) -> Figures:
     """The user of a row; an item of -1 means that none is left to recommend."""
     clicked, best = clicks.clicks_of(row), [item for item in items if item >= 0]
-    reasons = _reasons(posterior, clicked, best)
+    reasons = _reasons(posterior, clicks.take([row]), best)
     shown = zip(best, probabilities[: len(best)], reasons, strict=True)
     example = {
         "user": posterior.users[row],
@@ -68,26 +69,16 @@ def _example(
     return example
 
 
-def _reasons(posterior: Fit, clicked: NDArray[np.int32], items: list[int]) -> list[list[Any]]:
-    """For each item the names of the clicks that speak most for it: those without which its score
-    would fall most. None where scores do not come from clicks."""
+def _reasons(posterior: Fit, someone: Clicks, items: list[int]) -> list[list[Any]]:
+    """For each item the names of the clicks that speak most for it; none where scores do not come
+    from clicks."""
     if not isinstance(posterior, PersonalFit) or posterior.is_given or not items:
         return [[] for _ in items]
-    without = _leave_one_out(posterior, clicked)
-    scores = posterior.scores_of(without, slice(0, without.n_users))
-    worths = scores[0] - scores[1:]  # [click, item]
+    found = reasons_of_one(posterior, Users(someone, None), np.array(items), len(items))
+    worths = np.maximum(found.amounts[[kind == CLICK for kind in found.kinds]], 0)  # [click, item]
     reasons = []
-    for item in items:
-        worth = np.maximum(worths[:, item], 0)
+    for worth in worths.T:
         best = np.argsort(-worth, kind="stable")[:2]
         best = best[worth[best] > 0.1 * worth.sum()]  # less is not worth a word
-        reasons.append(posterior.items[clicked[best]].tolist())
+        reasons.append([found.names[click] for click in best.tolist()])
     return reasons
-
-
-def _leave_one_out(posterior: PersonalFit, clicked: NDArray[np.int32]) -> Clicks:
-    """A user's clicks, all of them in the first row, and each row after it lacks one."""
-    rows = [clicked, *(np.delete(clicked, place) for place in range(len(clicked)))]
-    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    ones, users = np.ones(len(rows), dtype=np.int64), np.arange(len(rows))
-    return Clicks(ones, users, posterior.items, starts, np.concatenate(rows).astype(np.int32))

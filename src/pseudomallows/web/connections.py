@@ -9,7 +9,10 @@ import ipaddress
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .types import MAX_HEAD, ErrorAnswer, encode
 
@@ -22,6 +25,7 @@ WAIT_SECONDS = 15.0  # for the head of a request: the longest, 16 KB, then comes
 TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer: the system holds many of them
 LOOK_SECONDS = 1.0  # between two looks at a connection: little beside the seconds above
 
+asking: ContextVar[str] = ContextVar("asking", default="")  # the client of this request
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -101,30 +105,26 @@ def is_in(client: str, networks: Sequence[Network]) -> bool:
 
 
 def make_protocol(connections: Connections) -> type[asyncio.Protocol]:
-    """The protocol of the server: by httptools where it is installed, else by h11."""
-    own: tuple[type[asyncio.Protocol], ...]
-    try:
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-        own = (_HttpTools, HttpToolsProtocol)
-    except ModuleNotFoundError:
-        from uvicorn.protocols.http.h11_impl import H11Protocol
-
-        own = (_H11, H11Protocol)
-    return type("Counted", own, {"registry": connections})
+    """The protocol of a server."""
+    return type("Counted", (Connection,), {"registry": connections})
 
 
-class Connection(asyncio.Protocol):
-    """One connection, to be mixed with a protocol of uvicorn: `cycle` is its last request."""
+class Connection(HttpToolsProtocol):
+    """One connection; `cycle` is its last request.
+
+    uvicorn would read a head, or what is around the chunks of a body, of any length: `_n_extra`
+    counts the bytes of a request that are not of its body. Requests that come while others wait are
+    read up to a limit; with the answer of the last one the connection ends.
+    """
 
     registry: Connections
-    cycle: Any
-    loop: asyncio.AbstractEventLoop
     transport: asyncio.Transport
+    _n_extra = 0
+    _is_full = _has_head = False
 
     def __init__(self, config: Any, server_state: Any, app_state: Any, _loop: Any = None):
         self._state = app_state | {"is_late": False}  # a request takes it along
-        super().__init__(config, server_state, self._state, _loop)  # type: ignore[call-arg]
+        super().__init__(config, server_state, self._state, _loop)
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -172,60 +172,34 @@ class Connection(asyncio.Protocol):
         self.transport.write(head % status + rest)
         self.transport.close()
 
-    def send_400_response(self, msg: str) -> None:
-        """What uvicorn says to bytes that are no request; in JSON, as all errors."""
-        self.refuse(400, msg)
-
-
-class _H11(Connection):
-    """With h11, which would keep any number of bytes of requests that wait for their turn."""
-
-    conn: Any
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if len(self.conn.trailing_data[0]) > 2**19:  # two reads of asyncio
-            self.refuse(503, "too many requests at once: wait for the answers")
-
-
-class _HttpTools(Connection):
-    """With httptools, which would read a head, or what is around the chunks of a body, of any
-    length: `_n_extra` counts the bytes of a request that are not of its body. Requests that come
-    while others wait are read up to a limit; with the answer of the last one the connection ends.
-    """
-
-    pipeline: Any
-    flow: Any
-    _n_extra = 0
-    _is_full = _has_head = False
-
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= 10:  # browsers send none before they have the answer
             self._is_full, self.cycle.keep_alive = True, False
             raise ValueError  # the parser reads no further
         self._n_extra, self._has_head = 0, False
-        super().on_message_begin()  # type: ignore[misc]
+        super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._has_head:  # what comes after a body (trailers) is no header
-            super().on_header(name, value)  # type: ignore[misc]
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._has_head = True
-        super().on_headers_complete()  # type: ignore[misc]
+        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._n_extra = max(0, self._n_extra - 2 * len(body))  # chunks have sizes: some is right
-        super().on_body(body)  # type: ignore[misc]
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._n_extra = 0
-        super().on_message_complete()  # type: ignore[misc]
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Nothing, if the bytes were only too many: the requests that wait are answered."""
+        """What is said to bytes that are no request, in JSON, as all errors; nothing, if they were
+        only too many: the requests that wait are answered."""
         if not self._is_full:
-            super().send_400_response(msg)
+            self.refuse(400, msg)
 
     def data_received(self, data: bytes) -> None:
         if self._is_full:

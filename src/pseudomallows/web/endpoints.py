@@ -7,106 +7,21 @@ guard are made from it.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from .errors import ServiceError
-
 Handler = Callable[[Any, Request], Awaitable[Response]]  # of a `Service` and a request
-
-
-class Parameter(Protocol):
-    """A parameter of a query."""
-
-    @property
-    def name(self) -> str:
-        """As the client writes it."""
-
-    def schema(self) -> dict[str, Any]:
-        """For the description."""
-
-
-class Text(NamedTuple):
-    """Any text, by default none."""
-
-    name: str
-
-    def schema(self) -> dict[str, Any]:
-        """For the description."""
-        return {"type": "string"}
-
-    def read(self, request: Request) -> str:
-        """What the client gave."""
-        return request.query_params.get(self.name, "")
-
-
-class Texts(NamedTuple):
-    """Any number of texts: the name comes again with each."""
-
-    name: str
-
-    def schema(self) -> dict[str, Any]:
-        """For the description."""
-        return {"type": "array", "items": {"type": "string"}}
-
-    def read(self, request: Request) -> list[str] | None:
-        """What the client gave; None for nothing."""
-        return request.query_params.getlist(self.name) or None
-
-
-class Whole(NamedTuple):
-    """A whole number from `low` to `high`."""
-
-    name: str
-    default: int
-    low: int
-    high: int
-
-    def schema(self) -> dict[str, Any]:
-        """For the description."""
-        limits = {"minimum": self.low, "maximum": self.high}
-        return {"type": "integer", **limits, "default": self.default}
-
-    def read(self, request: Request) -> int:
-        """What the client gave, checked."""
-        text = request.query_params.get(self.name)
-        if text is None:
-            return self.default
-        is_number = text.isascii() and text.isdecimal() and len(text) < 10
-        if not (is_number and self.low <= int(text) <= self.high):
-            wanted = f"a whole number from {self.low} to {self.high}"
-            raise ServiceError(422, f"{self.name} must be {wanted}, got {text[:40]!r}")
-        return int(text)
-
-
-class YesOrNo(NamedTuple):
-    """True or false."""
-
-    name: str
-    default: bool
-
-    def schema(self) -> dict[str, Any]:
-        """For the description."""
-        return {"type": "boolean", "default": self.default}
-
-    def read(self, request: Request) -> bool:
-        """What the client gave, checked."""
-        text = request.query_params.get(self.name)
-        if text is None:
-            return self.default
-        if text not in ("true", "false"):
-            raise ServiceError(422, f"{self.name} must be true or false, got {text[:40]!r}")
-        return text == "true"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """One address and its handler.
 
-    `answers` and `asks` are types, or names of media types; `errors` are statuses besides those
-    that any address may answer.
+    `answers` and `asks` are types, or names of media types; `query` has a field for each parameter;
+    `errors` are statuses besides those that any address may answer.
     """
 
     method: str
@@ -115,7 +30,7 @@ class Endpoint:
     writes: bool  # does it change anything? Then it needs the token
     answers: Any
     asks: Any = None
-    query: tuple[Parameter, ...] = ()
+    query: type[Struct] | None = None
     status: int = 200
     errors: tuple[int, ...] = ()
     is_vital: bool = False  # answered even if there are too many connections

@@ -1,5 +1,7 @@
 """What comes before the routes: who may ask, how much, how often; and how errors are answered."""
 
+from __future__ import annotations
+
 import asyncio
 import hmac
 import logging
@@ -7,16 +9,18 @@ import re
 import time
 import urllib.parse
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from .connections import client_of
+from .connections import asking, client_of
 from .endpoints import Endpoint
 from .errors import RETRY, ServiceError
-from .service import Service, asking
 from .types import MAX_HEAD, ErrorAnswer, encode
+
+if TYPE_CHECKING:
+    from .service import Service
 
 log = logging.getLogger("pseudomallows")
 Message = MutableMapping[str, Any]

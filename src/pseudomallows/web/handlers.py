@@ -1,30 +1,33 @@
 """The handlers, with their addresses: each reads, asks the service, writes."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from ..show.report import report as write_report
-from .endpoints import Text, Texts, Whole, YesOrNo, endpoint
+from .endpoints import endpoint
 from .errors import ServiceError
-from .models.model import Wanted
-from .service import Service
+from .models import summary
 from .types import (
-    MAX_LISTED,
     MAX_ROWS,
     BatchAnswer,
     BatchRequest,
     CheckAnswer,
     ClicksAnswer,
     ClicksRequest,
+    ClusterQuery,
     ClustersAnswer,
     ConsensusAnswer,
     HealthAnswer,
     ItemsAnswer,
+    ItemsQuery,
     JobAnswer,
     ModelAnswer,
     RecommendAnswer,
@@ -32,25 +35,25 @@ from .types import (
     RefitAnswer,
     RefitRequest,
     RemovedAnswer,
+    TableQuery,
     UploadAnswer,
-    UploadRow,
+    UploadQuery,
     UploadsAnswer,
+    UserQuery,
     check_name,
     encode,
     read_times,
 )
 
+if TYPE_CHECKING:
+    from .service import Service
+
 REPORT_POLICY = (  # the report has its own styles inside, and no scripts
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 )
 STAYS = "a model that has learned from these clicks knows them until the next refit"
-K = Whole("k", 10, 1, MAX_LISTED)
-CLUSTER = Whole("cluster", 0, 0, 10**6)  # which there are is for the model to say
-EXCLUDE, ONLY, REASONS = Texts("exclude"), Texts("only"), YesOrNo("reasons", False)
 MISSING = {"X-Stored-Clicks": "missing"}
-SEARCH, LIMIT = Text("search"), Whole("limit", 20, 1, MAX_LISTED)
-WITH_REFIT, RAW = YesOrNo("refit", True), YesOrNo("raw", False)
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 # Recommendations
 
@@ -58,10 +61,7 @@ T = TypeVar("T")
 @endpoint("POST", "/recommend", asks=RecommendRequest, answers=RecommendAnswer, writes=False)
 async def recommend(service: Service, request: Request) -> Response:
     """The best items for someone's clicks."""
-    asked = await _read(request, RecommendRequest)
-    wanted = Wanted(asked.k, asked.exclude, asked.only, asked.reasons)
-    times = read_times(asked.times, asked.clicks)
-    return _json(await service.recommend(asked.clicks, times, wanted))
+    return _json(await service.recommend(await _read(request, RecommendRequest)))
 
 
 @endpoint("POST", "/recommend/batch", asks=BatchRequest, answers=BatchAnswer, writes=False)
@@ -80,17 +80,16 @@ async def recommend_batch(service: Service, request: Request) -> Response:
 @endpoint(
     "GET",
     "/users/{user}/recommendations",
-    query=(K, EXCLUDE, ONLY, REASONS),
+    query=UserQuery,
     answers=RecommendAnswer,
     errors=(404,),
     writes=False,
 )
 async def recommend_user(service: Service, request: Request) -> Response:
     """The best items for a user."""
-    user, exclude, only = request.path_params["user"], EXCLUDE.read(request), ONLY.read(request)
+    asked, user = _read_query(request, UserQuery), request.path_params["user"]
     check_name(user, "a user")
-    wanted = Wanted(K.read(request), exclude or [], only, REASONS.read(request))
-    answer, is_whole = await service.recommend_user(user, wanted)
+    answer, is_whole = await service.recommend_user(user, asked)
     return _json(answer, headers=None if is_whole else MISSING)
 
 
@@ -114,26 +113,26 @@ async def add_clicks(service: Service, request: Request) -> Response:
 
 
 @endpoint(
-    "GET", "/consensus", query=(CLUSTER,), answers=ConsensusAnswer, errors=(404,), writes=False
+    "GET", "/consensus", query=ClusterQuery, answers=ConsensusAnswer, errors=(404,), writes=False
 )
 async def consensus(service: Service, request: Request) -> Response:
     """The consensus of a cluster; the first is 0."""
-    cluster, summary = CLUSTER.read(request), service.model.summary
-    name, make = ("consensus", cluster), lambda: summary.consensus(cluster)
-    return _json(await service.once(summary, name, make))
+    cluster = _read_query(request, ClusterQuery).cluster
+    make = partial(summary.consensus, cluster=cluster)
+    return _json(await service.once(("consensus", cluster), make))
 
 
 @endpoint("GET", "/clusters", answers=ClustersAnswer, writes=False)
 async def clusters(service: Service, request: Request) -> Response:
     """The clusters, each with its share and its best items."""
-    summary = service.model.summary
-    return _json(await service.once(summary, "clusters", summary.clusters))
+    return _json(await service.once("clusters", summary.clusters))
 
 
-@endpoint("GET", "/items", query=(SEARCH, LIMIT), answers=ItemsAnswer, writes=False)
+@endpoint("GET", "/items", query=ItemsQuery, answers=ItemsAnswer, writes=False)
 async def items(service: Service, request: Request) -> Response:
     """Items by name, the most clicked first."""
-    return _json(encode(service.model.summary.items(SEARCH.read(request), LIMIT.read(request))))
+    asked = _read_query(request, ItemsQuery)
+    return _json(encode(summary.items(service.model, asked.search, asked.limit)))
 
 
 @endpoint("GET", "/model", answers=ModelAnswer, writes=False)
@@ -188,7 +187,7 @@ async def refit(service: Service, request: Request) -> Response:
 @endpoint(
     "POST",
     "/upload",
-    query=(WITH_REFIT,),
+    query=UploadQuery,
     asks="text/csv",
     answers=UploadAnswer,
     status=202,
@@ -197,21 +196,22 @@ async def refit(service: Service, request: Request) -> Response:
 )
 async def upload(service: Service, request: Request) -> Response:
     """Store the clicks of a file, and learn from them."""
-    with_refit = WITH_REFIT.read(request)
+    with_refit = _read_query(request, UploadQuery).refit
     if with_refit:
         service.refits.check_free()
     with service.uploads.place() as path:
         await _save(request, path)
-        uploaded = await service.upload(path)
-    started = await service.refit(None, None) if with_refit else None
-    return _json(encode(UploadAnswer(started.name if started else None, *uploaded)), 202)
+        answer = await service.uploads.take(path, service.model.codes.keys())
+    if with_refit:
+        answer.job = (await service.refit(None, None)).name
+    return _json(encode(answer), 202)
 
 
 @endpoint("GET", "/uploads", answers=UploadsAnswer, writes=False)
 async def uploads(service: Service, request: Request) -> Response:
     """The uploads, newest first."""
     rows = await service.store.ask(lambda store: store.uploads())
-    return _json(encode(UploadsAnswer([UploadRow(*row) for row in rows])))
+    return _json(encode(UploadsAnswer(rows)))
 
 
 @endpoint("DELETE", "/uploads/{upload}", answers=RemovedAnswer, errors=(404, 507), writes=True)
@@ -244,10 +244,11 @@ async def cancel(service: Service, request: Request) -> Response:
 # Downloads
 
 
-@endpoint("GET", "/recommendations.csv", query=(K, RAW), answers="text/csv", writes=False)
+@endpoint("GET", "/recommendations.csv", query=TableQuery, answers="text/csv", writes=False)
 async def table(service: Service, request: Request) -> Response:
     """The best items of all users of the model."""
-    parts = service.model.recommendations_csv(K.read(request), safe_csv=not RAW.read(request))
+    asked = _read_query(request, TableQuery)
+    parts = service.model.recommendations_csv(asked.k, safe_csv=not asked.raw)
     name = {"Content-Disposition": 'attachment; filename="recommendations.csv"'}
     return StreamingResponse(_beside(service, parts), media_type="text/csv", headers=name)
 
@@ -261,9 +262,7 @@ async def _beside(service: Service, parts: Iterator[bytes]) -> AsyncIterator[byt
 @endpoint("GET", "/report.html", answers="text/html", writes=False)
 async def report(service: Service, request: Request) -> Response:
     """A page about the model."""
-    summary = service.model.summary
-    name, make = ("page", write_report), lambda: summary.page(write_report)
-    page = await service.once(summary, name, make)
+    page = await service.once("report", partial(summary.page, write=write_report))
     headers = {
         "Content-Disposition": 'attachment; filename="report.html"',
         "Content-Security-Policy": REPORT_POLICY,
@@ -290,6 +289,19 @@ async def _save(request: Request, path: Path) -> None:
     except OSError as error:
         words = f"the service cannot keep the file while it reads it: {error.strerror}"
         raise ServiceError(507, words) from None
+
+
+def _read_query(request: Request, kind: type[T]) -> T:
+    """The query as a type, or an error that says what is wrong; of what comes again the last
+    counts, but for lists of names."""
+    query = request.query_params
+    given: dict[str, Any] = dict(query.items())
+    given |= {name: query.getlist(name) for name in ("exclude", "only") if name in given}
+    try:
+        known = {name: given[name] for name in kind.__struct_fields__ if name in given}
+        return msgspec.convert(known, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ServiceError(422, f"the query {str(query)[:80]!r}: {error}") from None
 
 
 async def _read(request: Request, kind: type[T], default: bytes = b"") -> T:

@@ -3,8 +3,8 @@
 import bisect
 from collections import defaultdict
 
-# Seconds: 1, 2.5 and 5 times powers of ten, as Prometheus has them.
-EDGES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+# Seconds, as Prometheus has them: 0.001, 0.0025, 0.005, 0.01, ..., 5.
+EDGES = tuple(step * 10.0**power for power in range(-3, 1) for step in (1, 2.5, 5))
 
 
 class Metrics:

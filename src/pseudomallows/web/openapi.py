@@ -1,5 +1,6 @@
 """The description of the service for machines (OpenAPI 3.1) and, as a page, for people."""
 
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -9,19 +10,6 @@ from ..show.page import render
 from .endpoints import Endpoint
 from .types import MAX_NAME, ErrorAnswer
 
-ERRORS = {
-    400: "not understood",
-    401: "no token, or a wrong one",
-    404: "not there",
-    408: "too slow",
-    409: "not now",
-    413: "too large",
-    422: "understood, but wrong",
-    429: "too often",
-    431: "the head is too large",
-    503: "not for the moment",
-    507: "the disk is full",
-}
 SOME = ["an item"]
 EXAMPLES: dict[str, Any] = {  # of what is asked, by its type or media type
     "RecommendRequest": {"clicks": SOME, "k": 3, "reasons": True},
@@ -69,9 +57,11 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
     }
     errors = {400, 408, 413, 429, 431, 503}  # the guard may answer so to any request
     errors |= {*endpoint.errors, *((401,) if endpoint.writes else ())}
-    errors |= {422} if endpoint.query or endpoint.asks is not None else set()
+    errors |= {422} if (endpoint.query or endpoint.asks) is not None else set()
     for status in sorted(errors):
-        operation["responses"][str(status)] = _content(ErrorAnswer, schemas, ERRORS[status])
+        operation["responses"][str(status)] = _content(
+            ErrorAnswer, schemas, HTTPStatus(status).phrase
+        )
     if endpoint.asks is not None:
         body = _content(endpoint.asks, schemas, "what is asked")
         operation["requestBody"] = {"required": True, "content": body["content"]}
@@ -85,10 +75,13 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
 
 def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     """Those of the query, then that of the path."""
-    rows = [
-        {"name": one.name, "in": "query", "required": False, "schema": one.schema()}
-        for one in endpoint.query
-    ]
+    rows = []
+    if endpoint.query is not None:
+        described = msgspec.json.schema(endpoint.query)["$defs"]
+        fields = described[endpoint.query.__name__]["properties"]
+        rows = [
+            {"name": n, "in": "query", "required": False, "schema": s} for n, s in fields.items()
+        ]
     if "{" in endpoint.path:
         name = endpoint.path.partition("{")[2].partition("}")[0]
         schema = {"type": "string", "minLength": 1, "maxLength": MAX_NAME}

@@ -4,10 +4,10 @@ import gc
 import ipaddress
 import logging
 import os
+import resource
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
@@ -32,68 +32,56 @@ MIN_TOKEN = 16  # characters: if hexadecimal, 64 bits, billions of years at 100 
 SPARE_FILES = 200  # of the process, besides connections: the store, the model, pipes to jobs
 
 
-@dataclass(frozen=True)
-class ServeOptions:
-    """How to serve a model, by the options of `pseudomallows serve`; checked at once."""
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    store: str = "clicks.sqlite"
-    token: str | None = None
-    refit_every: float | None = None  # seconds; None: never
-    rate: float | None = None  # requests a second and client; None: any on this machine, else 100
-    names: Sequence[str] = ()  # more names by which requests may call this machine
-    quiet: bool = False
-    trusted_proxies: str | None = None  # networks with commas between them
-    max_of_client: int = MAX_OF_CLIENT  # connections
-    uploads: tuple[int, int, int] = DEFAULT_LIMITS  # most rows, users and new items of one
-
-    def __post_init__(self) -> None:
-        if not self.is_local and self.token is None:
-            raise ValueError(
-                f"{self.host} can be reached from outside, so a token is needed: give "
-                "--token-file, or set PSEUDOMALLOWS_TOKEN"
-            )
-        if self.refit_every is not None and not self.refit_every > 0:
-            raise ValueError(f"--refit-every must be above 0 seconds, got {self.refit_every:g}")
-        if self.max_of_client < 1:
-            given = self.max_of_client
-            raise ValueError(f"--max-connections-per-client must be 1 or more, got {given}")
-        read_proxies(self.trusted_proxies)
-
-    @property
-    def is_local(self) -> bool:
-        """Is the service for this machine only?"""
-        return is_loopback(self.host)
-
-    def hosts(self) -> frozenset[str] | None:
-        """What a request may have as its Host, besides the names; None: anything."""
-        own = frozenset((f"[{self.host}]" if ":" in self.host else self.host,))
-        if self.is_local:
-            return LOOPBACK | own
-        return own if self.names else None
-
-    def limits(self) -> Limits:
-        """Of what clients send."""
-        rate = self.rate
-        if rate is None:
-            rate = 0.0 if self.is_local else 100.0  # a second: more than a person makes
-        return Limits(rate=rate, uploads=UploadLimits(*self.uploads))
-
-
-def serve(model: str, options: ServeOptions) -> None:
-    """Serve a model until interrupted."""
-    _set_up_log(options.quiet)
-    opened = _bind(options.host, options.port)
+def serve(
+    model: str,
+    *,
+    host: str,
+    port: int,
+    store: str,
+    token: str | None = None,
+    refit_every: float | None = None,
+    rate: float | None = None,
+    names: Sequence[str] = (),
+    trusted_proxies: str | None = None,
+    max_of_client: int = MAX_OF_CLIENT,
+    uploads: UploadLimits = DEFAULT_LIMITS,
+    quiet: bool = False,
+) -> None:
+    """Serve a model until interrupted; the options are those of `pseudomallows serve`."""
+    is_local = is_loopback(host)
+    if not is_local and token is None:
+        raise ValueError(
+            f"{host} can be reached from outside, so a token is needed: give --token-file, or set "
+            "PSEUDOMALLOWS_TOKEN"
+        )
+    if refit_every is not None and not refit_every > 0:
+        raise ValueError(f"--refit-every must be above 0 seconds, got {refit_every:g}")
+    if max_of_client < 1:
+        raise ValueError(f"--max-connections-per-client must be 1 or more, got {max_of_client}")
+    proxies = read_proxies(trusted_proxies)
+    if rate is None:
+        rate = 0.0 if is_local else 100.0  # a second: more than a person makes
+    _set_up_log(quiet)
+    opened = _bind(host, port)
     try:
-        limits, every = options.limits(), options.refit_every
-        service = Service(model, options.store, options.token, limits, every)
-        app = app_of(service, options.hosts(), frozenset(options.names))
-        proxies = options.trusted_proxies
-        room = room_for_connections()
-        _run(opened, app, Connections(room, options.max_of_client, read_proxies(proxies)))
+        limits = Limits(rate=rate, uploads=uploads)
+        service = Service(model, store, token, limits, refit_every)
+        app = app_of(service, hosts_of(host, names), frozenset(names))
+        _run(opened, app, Connections(room_for_connections(), max_of_client, proxies))
     finally:
         opened.close()
+
+
+def hosts_of(host: str, names: Sequence[str]) -> frozenset[str] | None:
+    """What a request may have as its Host, besides the names; None: anything.
+
+    >>> hosts_of("0.0.0.0", ["shop.example"]), hosts_of("0.0.0.0", [])
+    (frozenset({'0.0.0.0'}), None)
+    """
+    own = frozenset((f"[{host}]" if ":" in host else host,))
+    if is_loopback(host):
+        return LOOPBACK | own
+    return own if names else None
 
 
 def _run(opened: socket.socket, app: Guard, connections: Connections) -> None:
@@ -109,10 +97,6 @@ def _run(opened: socket.socket, app: Guard, connections: Connections) -> None:
 
 def room_for_connections() -> int:
     """How many connections there may be: fewer, if the system grants fewer open files."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # pragma: no cover (Windows has no such limit)
-        return MAX_CONNECTIONS
     wanted = MAX_CONNECTIONS + ROOM + SPARE_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -4,21 +4,20 @@ import asyncio
 import logging
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from .._version import __version__
+from .connections import asking
 from .errors import RETRY, ServiceError, StoreError
 from .jobs.refits import Refit, Refits
-from .jobs.uploads import DEFAULT_LIMITS, Uploaded, UploadLimits, Uploads
+from .jobs.uploads import DEFAULT_LIMITS, UploadLimits, Uploads
 from .metrics import Metrics
 from .models.check_model import check_model
-from .models.model import Clicked, Model, Question, Wanted
-from .models.summary import Summary
+from .models.model import Clicked, Model, Question
 from .models.versions import Versions, known_changes, known_removals, without_removed
 from .stores.async_store import BRIEF, AsyncStore
 from .stores.open import open_store
@@ -29,6 +28,8 @@ from .types import (
     CheckAnswer,
     DiagnosisRow,
     ModelAnswer,
+    RecommendRequest,
+    UserQuery,
     check_name,
     encode,
     is_name,
@@ -40,11 +41,7 @@ WATCH_SECONDS = 2.0  # between two looks for a version of another process: a lis
 # between two checks of the probabilities, each of up to 5,000 users: at the 6 seconds of
 # docs/service.md they take 1 % of a core
 CHECK_SECONDS = 600.0
-# users of a batch who are answered before others may ask: 8 to 34 ms, at the 0.26 to 1.05 ms of new
-# users in docs/measurements.md
-BATCH_STEP = 32
 T = TypeVar("T")
-asking: ContextVar[str] = ContextVar("asking", default="")  # the client of this request
 
 
 @dataclass(frozen=True)
@@ -92,18 +89,19 @@ class Service:
         self._behind = ThreadPoolExecutor(1, thread_name_prefix="behind")
         self._waiting, self._n_stored = Counter[str](), 0
         self._tasks: list[asyncio.Task[None]] = []
-        self._turn, self._checking = asyncio.Lock(), asyncio.Lock()
+        self._turn, self._checking, self._making = (asyncio.Lock() for _ in range(3))
         self._checked: tuple[int, CheckAnswer] | None = None  # changes of the store by then
-        self._closed = False
+        self._closed, self._refitted = False, 0  # changes of the store by then
 
     # Beginning and end
 
     async def start(self) -> None:
         """Begin what goes on beside the requests."""
-        beside = [self._watch_versions(), self.store.watch(), self.uploads.clean()]
-        beside.append(self._check_now_and_then())
+        beside = [self.store.watch(), self.uploads.clean()]
+        beside.append(_every(WATCH_SECONDS, self._look_for_versions, "a new version is skipped"))
+        beside.append(_every(CHECK_SECONDS, self._check_if_changed, "no check"))
         if self.refit_every:
-            beside.append(self._refit_now_and_then(self.refit_every))
+            beside.append(_every(self.refit_every, self._refit_if_changed, "no refit"))
         self._tasks += [asyncio.create_task(work) for work in beside]
         self._drop_outdated(self._forgotten)
         self._behind.submit(self._make_tables, self.model)
@@ -165,29 +163,17 @@ class Service:
         model = Model(posterior, number)
         return model, model.prepare()
 
-    async def _watch_versions(self) -> None:
-        while True:
-            await asyncio.sleep(WATCH_SECONDS)
-            try:
-                fresh = [n for n in self.versions.numbers() if n > self._seen]
-                if fresh:
-                    await self._take_version(fresh[-1])
-            except (ValueError, OSError, ServiceError) as error:
-                log.warning("a new version is skipped: %s", error)
+    async def _look_for_versions(self) -> None:
+        fresh = [number for number in self.versions.numbers() if number > self._seen]
+        if fresh:
+            await self._take_version(fresh[-1])
 
-    async def _refit_now_and_then(self, seconds: float) -> None:
-        """Every so many seconds, if clicks were added or removed since the last refit."""
-        last = 0
-        while True:
-            await asyncio.sleep(seconds)
-            try:
-                changes = await self.changes()
-                known = known_changes(self.model.posterior)
-                if changes not in (known, last) and not self.refits.is_busy:
-                    await self.refit(None, None)
-                    last = changes
-            except Exception as error:
-                log.warning("no refit: %s", error)
+    async def _refit_if_changed(self) -> None:
+        """If clicks were added or removed since the last refit."""
+        changes, known = await self.changes(), known_changes(self.model.posterior)
+        if changes not in (known, self._refitted) and not self.refits.is_busy:
+            await self.refit(None, None)
+            self._refitted = changes
 
     async def changes(self) -> int:
         """How many clicks were added to the store or removed, so far."""
@@ -228,10 +214,6 @@ class Service:
         """The clicks of the fit and those of the store, each once."""
         return list(dict.fromkeys([*self.model.clicks_of(user), *stored]))
 
-    async def upload(self, path: Path) -> Uploaded:
-        """Store the clicks of a file, whole or not at all."""
-        return await self.uploads.take(path, self.model.codes.keys())
-
     async def remove_user(self, user: str) -> int:
         """Remove all stored clicks of a user; how many there were."""
         check_name(user, "a user")
@@ -264,17 +246,21 @@ class Service:
             if not self._waiting[client]:
                 del self._waiting[client]
 
-    async def once(self, summary: Summary, name: Hashable, make: Callable[[], T]) -> T:
-        """What a model says of itself: made as slow work, then kept and given at once."""
-        made: T | None = summary.made.get(name)
-        return await self.slow(make) if made is None else made
+    async def once(self, name: Hashable, make: Callable[[Model], T]) -> T:
+        """What the model says of itself: made as slow work, one after the other, and kept."""
+        model = self.model
+        if name not in model.made:
+            async with self._making:  # who waited takes what was made meanwhile
+                if name not in model.made:
+                    model.made[name] = await self.slow(lambda: make(model))
+        made: T = model.made[name]
+        return made
 
-    async def recommend(
-        self, names: Sequence[str], times: Sequence[float] | None, asked: Wanted
-    ) -> bytes:
+    async def recommend(self, asked: RecommendRequest) -> bytes:
         """The answer of /recommend."""
         model = self.model
-        return await self._recommend(model, model.clicked(names, times), model.question(asked))
+        clicked = model.clicked(asked.clicks, read_times(asked.times, asked.clicks))
+        return await self._recommend(model, clicked, model.question(asked, asked.reasons))
 
     async def _recommend(self, model: Model, clicked: Clicked, asked: Question) -> bytes:
         """An answer that is kept or quick, else one that takes long; kept."""
@@ -284,24 +270,21 @@ class Service:
             model.answers.put(asked.key(clicked), answer)
         return answer
 
-    async def recommend_user(self, user: str, asked: Wanted) -> tuple[bytes, bool]:
+    async def recommend_user(self, user: str, asked: UserQuery) -> tuple[bytes, bool]:
         """The answer for a user, of the fit, of the store, or of both; and was the store asked?
 
         If the store fails, users of the fit get the answer of the fit alone.
         """
+        stored, is_whole = list[tuple[str, float]](), True
         try:
             stored = (await self.stored_clicks([user]))[user]
-            return await self._recommend_user(user, stored, asked), True
         except StoreError:
+            is_whole = False
             if user not in self.model.rows:
                 raise
-        return await self._recommend_user(user, [], asked), False
-
-    async def _recommend_user(
-        self, user: str, stored: Sequence[tuple[str, float]], asked: Wanted
-    ) -> bytes:
         model = self.model
-        return await self._recommend(model, model.clicked_by(user, stored), model.question(asked))
+        clicked, question = model.clicked_by(user, stored), model.question(asked, asked.reasons)
+        return await self._recommend(model, clicked, question), is_whole
 
     async def recommend_batch(self, users: Sequence[BatchUser]) -> tuple[bytes, bool]:
         """The answer of /recommend/batch; and was the store asked? What is wrong with one user is
@@ -313,47 +296,26 @@ class Service:
         except StoreError:
             is_whole = False
         model = self.model
-        for first in range(0, len(users), BATCH_STEP):  # others get in between
-            rows += await self._answer_some(model, users[first : first + BATCH_STEP], stored)
-        return b'{"answers":[' + b",".join(rows) + b"]}", is_whole
-
-    async def _answer_some(
-        self,
-        model: Model,
-        users: Sequence[BatchUser],
-        stored: dict[str, list[tuple[str, float]]],
-    ) -> list[bytes]:
-        """The rows of some users of a batch, as JSON."""
-        rows: dict[int, bytes] = {}
-        open_: dict[int, tuple[Clicked, Question]] = {}
-        for place, user in enumerate(users):
+        for user in users:
             try:
                 check_name(user.id, "a user")
-                asked = model.question(Wanted(user.k, user.exclude, user.only))
                 if user.clicks is None:
                     clicked = model.clicked_by(user.id, stored.get(user.id, []))
                 else:
                     clicked = model.clicked(user.clicks, read_times(user.times, user.clicks))
+                answer = await self._recommend(model, clicked, model.question(user))
+                rows.append(b'{"id":' + encode(user.id) + b"," + answer[1:])
             except ServiceError as error:
-                rows[place] = encode(BatchRow(user.id, error=error.words))
-                continue
-            cached = model.answers.get(asked.key(clicked))
-            if cached is None:
-                open_[place] = (clicked, asked)
-            else:
-                rows[place] = _with_id(user.id, cached)
-        if open_:
-            work = list(open_.values())
-            answers = await self.slow(lambda: [model.answer(*each) for each in work])
-            for (place, (clicked, asked)), answer in zip(open_.items(), answers, strict=True):
-                model.answers.put(asked.key(clicked), answer)
-                rows[place] = _with_id(users[place].id, answer)
-        return [rows[place] for place in range(len(users))]
+                if error.status == 503:  # of the service, not of this user
+                    raise
+                rows.append(encode(BatchRow(user.id, error=error.words)))
+            await asyncio.sleep(0)  # others get in between
+        return b'{"answers":[' + b",".join(rows) + b"]}", is_whole
 
     async def about(self) -> ModelAnswer:
         """The answer of /model."""
         model, settings = self.model, self.model.posterior.settings
-        verdict = await self.once(model.summary, "verdict", model.summary.verdict)
+        verdict = await self.once("verdict", lambda model: model.posterior.verdict())
         trusted: Any = verdict.answer
         return ModelAnswer(
             version=str(settings.get("version", __version__)),
@@ -361,9 +323,9 @@ class Service:
             model=model.number,
             n_users=len(model.user_names),
             n_items=len(model.item_names),
-            n_clusters=model.summary.n_clusters,
+            n_clusters=0 if model.population is None else model.population.n_clusters,
             n_clicks=len(model.clicks.codes),
-            alpha=model.summary.alphas(),
+            alpha=model.alphas,
             trusted=trusted,
             why=f"{verdict.words} {verdict.advice}".strip(),
             checks=[DiagnosisRow(**check.row()) for check in verdict.checks],
@@ -386,16 +348,11 @@ class Service:
             self._checked = changes, answer
             return answer
 
-    async def _check_now_and_then(self) -> None:
+    async def _check_if_changed(self) -> None:
         """If there are clicks that the model has not learned from."""
-        while True:
-            await asyncio.sleep(CHECK_SECONDS)
-            try:
-                known = known_changes(self.model.posterior)
-                if self.model.clicks.n_users and await self.changes() != known:
-                    await self.check()
-            except Exception as error:
-                log.warning("no check: %s", error)
+        known = known_changes(self.model.posterior)
+        if self.model.clicks.n_users and await self.changes() != known:
+            await self.check()
 
     def _check_gauges(self) -> dict[str, tuple[str, float]]:
         """Of the last check of this model, if there was one."""
@@ -433,6 +390,11 @@ class Service:
         return self.metrics.text(gauges | self._check_gauges())
 
 
-def _with_id(user: str, answer: bytes) -> bytes:
-    """An answer as a row of a batch."""
-    return b'{"id":' + encode(user) + b"," + answer[1:]
+async def _every(seconds: float, work: Callable[[], Awaitable[None]], words: str) -> None:
+    """Do some work again and again; if it fails, the log says so."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await work()
+        except Exception as error:
+            log.warning("%s: %s", words, error)

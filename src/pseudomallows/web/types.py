@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.json import Encoder
 
-from ..posteriors.names import METHODS
-from ..preferences.inputs.times import given_times
+from ..data.times import given_times
+from ..posterior.names import METHODS
 from ..recommendations.explain import KINDS
 from .errors import ServiceError
+from .stores.store import UploadRow
 
 MAX_LISTED = 1000  # items of an answer, rows of a list, users of a batch: some 100 KB
 MAX_CLICKS = 10_000  # of one user in a request: what an answer costs grows with them
@@ -29,28 +30,30 @@ else:
     MethodName = Literal[METHODS]
 
 
-class RecommendRequest(Struct, forbid_unknown_fields=True):
-    """Clicks of someone, how many items are wanted, which not (`exclude`), which to choose from
-    (`only`; null: all), whether the answer says why, and when each click was (`times`: seconds
-    since 1970 or dates; null: the newest is last)."""
+class Wanted(Struct, forbid_unknown_fields=True, kw_only=True):
+    """How many items are wanted, which not (`exclude`), and which to choose from (`only`; null:
+    all)."""
 
-    clicks: Names
-    k: HowMany = 10
+    k: HowMany = 10  # as `pm.recommend`, and as the paper's case study
     exclude: Names = []
     only: Names | None = None
+
+
+class RecommendRequest(Wanted, kw_only=True):
+    """Clicks of someone, which items are wanted, whether the answer says why, and when each click
+    was (`times`: seconds since 1970 or dates; null: the newest is last)."""
+
+    clicks: Names
     reasons: bool = False
     times: Times | None = None
 
 
-class BatchUser(Struct, forbid_unknown_fields=True):
+class BatchUser(Wanted, kw_only=True):
     """One user of a batch: with clicks, someone for whom these alone count (with times, or the
     newest last); without, a user of the model or of the store."""
 
     id: Name
     clicks: Names | None = None
-    k: HowMany = 10
-    exclude: Names = []
-    only: Names | None = None
     times: Times | None = None
 
 
@@ -72,6 +75,44 @@ class RefitRequest(Struct, forbid_unknown_fields=True):
 
     clusters: Annotated[int, Meta(ge=1, le=1000)] | Literal["auto"] | None = None
     method: MethodName | None = None
+
+
+# Queries
+
+
+class UserQuery(Wanted, kw_only=True):
+    """Which items are wanted, and whether the answer says why."""
+
+    reasons: bool = False
+
+
+class ClusterQuery(Struct):
+    """A cluster; the first is 0. Which there are is for the model to say."""
+
+    cluster: Annotated[int, Meta(ge=0, le=10**6)] = 0
+
+
+class ItemsQuery(Struct):
+    """A text to search for, and how many items to list."""
+
+    search: str = ""
+    limit: HowMany = 20  # as many as the page suggests while somebody types
+
+
+class UploadQuery(Struct):
+    """Whether to refit with what comes."""
+
+    refit: bool = True
+
+
+class TableQuery(Struct):
+    """How many items for each user, and whether names are left as they are (`raw`)."""
+
+    k: HowMany = 10
+    raw: bool = False
+
+
+# Answers
 
 
 class Reason(Struct):
@@ -172,8 +213,8 @@ class ItemsAnswer(Struct):
 
 
 class DiagnosisRow(Struct):
-    """One check of a fit: what was found and wanted, the answer (yes, with care, no), what it means
-    and what to do."""
+    """One check of a fit: its figure and what is wanted, the answer (yes, with care, no), what it
+    means and what to do."""
 
     check: str
     found: str
@@ -248,16 +289,6 @@ class UploadAnswer(Struct):
     items: int
     clicks: int
     warnings: list[str]
-
-
-class UploadRow(Struct):
-    """What an upload brought, and when (UTC); clicks that were removed since do not count."""
-
-    upload: int
-    time: str
-    users: int
-    items: int
-    clicks: int
 
 
 class UploadsAnswer(Struct):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import naive
-from pseudomallows.distances.kendall import KENDALL
-from pseudomallows.distances.tallies import MOST_SUBSET_ITEMS, WinsTally
+from pseudomallows.distances.kendall import KENDALL, MOST_SUBSET_ITEMS, WinsTally
 from pseudomallows.kernels.kendall import wins as kernels
 from tally_checks import RANKINGS, WEIGHTS, TallyChecks, random_rankings
 

@@ -11,6 +11,7 @@ import pytest
 import naive
 from helpers import choose, interpreted, p_value
 from pseudomallows import distances
+from pseudomallows.data.pairs import pairs_of_entries
 from pseudomallows.distances.distance import adds_up
 from pseudomallows.kernels.latent import leaps as latent_leaps
 from pseudomallows.kernels.latent import statements
@@ -18,7 +19,6 @@ from pseudomallows.kernels.latent import swaps as latent_swaps
 from pseudomallows.kernels.streams import Streams, start_stream
 from pseudomallows.laws.augmented import CODES, list_statements, rows_of
 from pseudomallows.laws.error_rates import MODELS
-from pseudomallows.preferences.pairs import pairs_of_entries
 
 pytestmark = pytest.mark.kernel
 N_ITEMS = 4

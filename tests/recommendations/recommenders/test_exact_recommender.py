@@ -9,7 +9,7 @@ import pytest
 
 import naive
 import pseudomallows as pm
-from pseudomallows.posteriors.posterior import Posterior
+from pseudomallows.posterior.posterior import Posterior
 from pseudomallows.recommendations.recommenders.exact_recommender import spread
 
 N_ITEMS = 4

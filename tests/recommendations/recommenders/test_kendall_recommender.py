@@ -8,7 +8,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.engines import memory
-from pseudomallows.posteriors.posterior import Posterior
+from pseudomallows.posterior.posterior import Posterior
 from pseudomallows.recommendations.recommenders import kendall_recommender as kendall
 from pseudomallows.recommendations.recommenders import recommender as probabilities
 from pseudomallows.recommendations.recommenders.choose_recommender import recommender_of

@@ -17,6 +17,7 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted
 from naive_corrections import features_of, odds_of
+from pseudomallows.data.splits import hide_clicks
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.baselines import ease_weights
 from pseudomallows.evaluation.evaluate import calibrate
@@ -25,9 +26,8 @@ from pseudomallows.kernels.footrule import own_orders as kernels
 from pseudomallows.kernels.items.top_places import look_up_places
 from pseudomallows.personal.next_clicks import seen_table
 from pseudomallows.personal.products import AllProducts
-from pseudomallows.posteriors.corrections import Correction
-from pseudomallows.posteriors.personal_fit import PersonalModel
-from pseudomallows.preferences.splits import hide_clicks
+from pseudomallows.posterior.corrections import Correction
+from pseudomallows.posterior.personal_fit import PersonalModel
 from pseudomallows.recommendations.recommenders.next_tables import GridTables
 from pseudomallows.recommendations.recommenders.personal_recommender import PersonalProbabilities
 
@@ -242,7 +242,7 @@ def own_population(n_users, n_items, rng):
 def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
     scores, rankings, clicked, alphas = own_population(1500, 30, np.random.default_rng(1))
     prefs = pm.Preferences.from_clicks(clicked)
-    personal = pm.personal.fit_scores(prefs, scores, rng=1)
+    personal = pm.personal.fit_scores(prefs, scores, distance="footrule", rng=1)
     found, n_clicks = pm.recommend(personal, 3), prefs.n_clicks[:, None]
     is_next = (rankings > n_clicks) & (rankings <= n_clicks + 3)
     hits = np.take_along_axis(is_next, found.items, axis=1).astype(float)
@@ -461,7 +461,7 @@ def test_later_clicks_that_the_fit_does_not_know_are_counted_and_left_out(seen_a
     more = later | {"stranger": ["item 01", "item 02"], "u000": [*later["u000"], "new", "newer"]}
     words = r"held_out: 2 of 32 items and 1 of \d+ users are not in the fit, so 4 of \d+"
     for form in (more, pm.Preferences.from_clicks(more)):
-        with pytest.warns(pm.preferences.DroppedRowsWarning, match=words):
+        with pytest.warns(pm.data.DroppedRowsWarning, match=words):
             found = corrections_with(shown, form)
         assert (found == expected).all()
 
@@ -474,7 +474,7 @@ def test_later_clicks_must_be_later_and_enough():
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_plain_fit_is_calibrated_for_the_next_ranks(k):
     data = pm.simulate_clicks(1500, 20, [8, 8, 8], 8, min_clicks=5, rng=1)
-    known = {"k": k, "method": "personal", "truth": data.rankings, "rng": 1}
+    known = {"k": k, "method": "personal", "truth": data.rankings, "rng": 1, "distance": "footrule"}
     plain = pm.evaluate(data.preferences, calibrate=False, **known)
     assert plain.calibration.error < 0.04
 

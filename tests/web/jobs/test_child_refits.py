@@ -60,7 +60,7 @@ def test_a_refit_is_the_fit_of_all_clicks(tmp_path):
         expected = pm.fit(prefs, "pseudo", n_draws=20, n_clusters=2, rng=1)
     assert np.array_equal(found.consensus, expected.consensus)
     assert found.users.tolist()[-1] == "zoe"
-    assert found.settings["stored_clicks"] == 3
+    assert found.settings["stored_changes"] == 3
     assert refit(posterior, request | {"clusters": 3}, posterior.clicks).n_clusters == 3
     again = refit(posterior, request | {"method": "personal"}, posterior.clicks)
     assert isinstance(again, pm.PersonalFit)

@@ -1,7 +1,7 @@
 """Answers that are given again."""
 
-from pseudomallows.web.models import caches
-from pseudomallows.web.models.caches import AnswerCache
+from pseudomallows.web.models import model as caches
+from pseudomallows.web.models.model import AnswerCache
 
 
 def test_kept_answers_have_a_limit(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.preferences.splits import hide_random
+from pseudomallows.data.splits import hide_random
 from pseudomallows.web import service as service_module
 from pseudomallows.web.errors import ServiceError
 from pseudomallows.web.models import check_model as check_module

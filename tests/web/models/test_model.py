@@ -3,9 +3,8 @@
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.web.app import make_app
 from pseudomallows.web.models.model import Model
-from webhelp import make_model
+from webhelp import make_app, make_model
 
 
 def test_a_model_of_rankings_or_with_two_equal_names_is_refused(tmp_path):

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pseudomallows.web.app import make_app
 from pseudomallows.web.errors import ServiceError
 from pseudomallows.web.stores.open import open_store
 from pseudomallows.web.stores.sqlite import NAMES, SqliteStore
 from pseudomallows.web.stores.store import CLICKS_OF
-from webhelp import Client, make_model, move, pairs_in, run_sql
+from webhelp import Client, make_app, make_model, move, pairs_in, run_sql
 
 
 def test_clicks_of_a_user_are_looked_up_not_searched_for(tmp_path):

@@ -196,8 +196,8 @@ def test_an_upload_is_seen_whole_or_not_at_all(address):
     for one in (store, other):
         assert one.clicks_of(["ann", "bob"]) == {"ann": ["tea", "rum", "ale"], "bob": ["rum"]}
         assert set(pairs_in(one)) == {*pairs_of("ann tea, ann rum, ann ale, bob rum")}
-        ((number, _, users, items, clicks),) = one.uploads()
-        assert (number, users, items, clicks) == (upload, 2, 2, 3)
+        (row,) = one.uploads()
+        assert (row.upload, row.users, row.items, row.clicks) == (upload, 2, 2, 3)
     for one in (store, other):
         one.close()
 
@@ -211,7 +211,7 @@ def test_a_removed_upload_takes_only_its_own_clicks(address):
     assert store.remove_upload(first) == 4
     expected = {"ann": ["tea"], "bob": ["rum", "ale"], "eve": ["gin"]}
     assert store.clicks_of(["ann", "bob", "eve"]) == expected
-    assert [row.number for row in store.uploads()] == [second]
+    assert [row.upload for row in store.uploads()] == [second]
     assert store.remove_upload(first) is None
     assert store.left_over() == {first: ("deleted", 4)}
     while store.clean(first):

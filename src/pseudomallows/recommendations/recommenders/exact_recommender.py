@@ -24,8 +24,8 @@ from ...kernels.footrule.click_likelihood import own_log_likelihoods
 from ...kernels.footrule.next_ranks import Ahead, fill_batch_means, next_ranks_of_laws
 from ...kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ...laws.own_laws import draw_ranks_of
-from ...posteriors.posterior import Posterior, common_consensus
-from .recommender import MAX_ERROR, Floats, NextItems, Recommender, Users
+from ...posterior.posterior import Posterior, common_consensus
+from .recommender import MAX_ERROR, Floats, NextItems, Recommender, Users, logs_of
 
 # In the first round, over all chains. Half as many may happen to be all alike: errors of small fits
 # were then twice those stated; with twice as many they were no smaller.
@@ -366,12 +366,6 @@ def take_rows(clicks: ClickRows, chosen: NDArray[np.bool_]) -> ClickRows:
     sizes = np.diff(starts)
     chosen_codes = codes[starts[0] : starts[-1]][np.repeat(chosen, sizes)]
     return ClickRows(np.append(0, np.cumsum(sizes[chosen])), chosen_codes)
-
-
-def logs_of(weights: Floats) -> Floats:
-    """Logs; -inf for 0."""
-    with np.errstate(divide="ignore"):
-        return np.log(weights)
 
 
 def spread(number: int) -> NDArray[np.int64]:

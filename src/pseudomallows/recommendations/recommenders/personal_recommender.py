@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._warn import warn
+from ...data.blocks import Clicks
 from ...engines.executors import Executor
 from ...kernels.click_rows import slice_clicks
 from ...kernels.footrule.own_orders import (
@@ -18,10 +19,9 @@ from ...kernels.footrule.own_orders import (
 )
 from ...kernels.items.top_items import fill_tops
 from ...kernels.items.top_places import fill_from_places, fill_unclicked, look_up_places
-from ...posteriors.corrections import N_LEARNT
-from ...posteriors.diagnostics import UncorrectedWarning
-from ...posteriors.personal_fit import PersonalFit, PersonalModel
-from ...preferences import Clicks
+from ...posterior.corrections import N_LEARNT
+from ...posterior.diagnostics import UncorrectedWarning
+from ...posterior.personal_fit import PersonalFit, PersonalModel
 from .next_tables import GridTables
 from .recommender import NextItems, Recommender, Users
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.blocks import Clicks
 from ...engines.executors import Executor
 from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.look_up import choose_best
-from ...preferences import Clicks
 from ..item_filter import ItemFilter
 from .next_tables import GridTables
 
@@ -221,3 +221,9 @@ class Recommender(ABC):
         """Forget those of a window."""
         if self.tables is not None:
             self.tables.drop(window)
+
+
+def logs_of(weights: Floats) -> Floats:
+    """Logs; -inf for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(weights)

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...posteriors.personal_fit import Fit
-from ...preferences import Clicks
-from ...preferences.checks import object_array
-from ...preferences.inputs.from_clicks import clicks_of_pairs
+from ...data.blocks import Clicks
+from ...data.checks import object_array
+from ...data.from_clicks import clicks_of_pairs
+from ...data.more_clicks import name_like
+from ...posterior.personal_fit import Fit
 from ...sampling.fit import fit
 from ...sampling.reproduce import fit_options
 from ...sampling.update import can_go_on, fit_again
@@ -109,7 +109,7 @@ def refit(
     assert first is not None
     store = open_store(request["store"])
     try:
-        n_stored, changes = store.counts()  # first: what comes meanwhile is for the next refit
+        changes = store.counts()[1]  # first: what comes meanwhile is for the next refit
         prefs = join_clicks(first, store.all_clicks())
     finally:
         store.close()
@@ -126,7 +126,7 @@ def refit(
             newer = fit_again(posterior, prefs, rng=rng, progress=progress)
         else:
             newer = fit(prefs, progress=progress, **_options(posterior, method, clusters))
-    newer.settings["stored_clicks"], newer.settings["stored_changes"] = n_stored, changes
+    newer.settings["stored_changes"] = changes
     store = open_store(request["store"])
     try:
         forgotten = store.forgotten()
@@ -138,85 +138,56 @@ def refit(
 
 
 def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> dict[str, Any]:
-    """The options of the old fit, unless others are asked for."""
+    """The options of the old fit, but for a method or a number of clusters that is asked for."""
     settings = posterior.settings
-    new_method = method or settings["method"]
-    options: dict[str, Any] = {"method": new_method, "rng": settings.get("seed")}
+    options = {"method": method or settings["method"], "rng": settings.get("seed")}
     if settings.get("distance", "footrule") != "footrule":
         options["distance"] = settings["distance"]
-    if new_method == settings["method"]:
+    is_personal = options["method"] == "personal"
+    if is_personal and clusters is not None:
+        raise ValueError("method 'personal' has no clusters: leave them out")
+    if options["method"] == settings["method"]:
         old = fit_options(posterior)
         if any(repr(value) == "..." for value in old.values()):
             raise ValueError(
                 "this model was fitted with data of its own (scores, held_out), "
                 "which the service does not have: name another method"
             )
-        old.pop("keep_latent", None)
-        options |= old
-    elif new_method != "personal":
-        options["n_clusters"] = posterior.n_clusters
-    if new_method == "personal":
-        options.pop("n_clusters", None)
-        if clusters is not None:
-            raise ValueError("method 'personal' has no clusters: leave them out")
-    elif clusters is not None and clusters != options.get("n_clusters"):
-        of_all_methods = ("method", "rng", "n_draws", "distance")
-        options = {key: options[key] for key in of_all_methods if key in options}
-        options["n_clusters"] = clusters
+        if clusters in (None, old.get("n_clusters")):
+            old.pop("keep_latent", None)
+            return options | old
+        options |= {name: old[name] for name in ("n_draws",) if name in old}
+    if not is_personal:
+        options["n_clusters"] = clusters or posterior.n_clusters
     return options
 
 
 def join_clicks(old: Clicks, clicks: Iterable[Click]) -> Clicks:
     """The clicks of a fit with new ones, whose names are text; new users and items come last. Times
     count if the fit has them."""
-    users, items = _Names(old.users), _Names(old.items)
-    rows = [np.repeat(np.arange(old.n_users), old.n_clicks)]
-    codes = [old.codes.astype(np.int64)]
-    new, when = list[tuple[int, int]](), list[float]()
-    for user, item, time in clicks:
-        new.append((users.code(user), items.code(item)))
-        when.append(np.nan if time is None else time)
-    if new:
-        added = np.array(new)
-        rows.append(added[:, 0])
-        codes.append(added[:, 1])
-    weights = np.ones(len(users.names), dtype=np.int64)
+    user_of, item_of = name_like(old.users), name_like(old.items)
+    users, items = (
+        {name: code for code, name in enumerate(names.tolist())} for names in (old.users, old.items)
+    )
+    new = [
+        (
+            users.setdefault(user_of(user), len(users)),
+            items.setdefault(item_of(item), len(items)),
+            np.nan if time is None else time,
+        )
+        for user, item, time in clicks
+    ]
+    rows, codes, when = np.array(new, dtype=np.float64).reshape(-1, 3).T
+    weights = np.ones(len(users), dtype=np.int64)
     weights[: old.n_users] = old.weights
-    every = np.concatenate(rows), np.concatenate(codes)
-    times = None
-    if old.times is not None:
-        times = np.concatenate([old.times, when])
-    return clicks_of_pairs(*every, weights, users.array(), items.array(), times)
-
-
-class _Names:
-    """Names in order, and their codes by their text."""
-
-    def __init__(self, names: NDArray[Any]):
-        self.names: list[Any] = names.tolist()
-        self._codes = {str(name): code for code, name in enumerate(self.names)}
-        self._are_numbers = all(type(name) is int for name in self.names)
-
-    def code(self, text: str) -> int:
-        """The code of a name; a new name comes last."""
-        code = self._codes.get(text)
-        if code is None:
-            code = self._codes[text] = len(self.names)
-            self.names.append(_number(text) if self._are_numbers else text)
-        return code
-
-    def array(self) -> NDArray[Any]:
-        """All names."""
-        return object_array(self.names)
-
-
-def _number(text: str) -> int | str:
-    """The number, if this is how it is written."""
-    try:
-        number = int(text)
-    except ValueError:
-        return text
-    return number if str(number) == text else text
+    return clicks_of_pairs(
+        np.concatenate([old.owners, rows.astype(np.int64)]),
+        np.concatenate([old.codes, codes.astype(np.int64)]),
+        weights,
+        object_array(list(users)),
+        object_array(list(items)),
+        None if old.times is None else np.concatenate([old.times, when]),
+    )
 
 
 # Uploads

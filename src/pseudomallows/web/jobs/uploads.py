@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import logging
 import math
@@ -16,19 +17,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...files.read import read_as
-from ...preferences import Clicks, ColumnWarning, DroppedRowsWarning, IgnoredColumnWarning
+from ...data.blocks import Clicks
+from ...data.preferences import ColumnWarning, DroppedRowsWarning, IgnoredColumnWarning
+from ...data.read import read_as
 from ..errors import RETRY, ServiceError, StoreError
 from ..stores.async_store import AsyncStore
-from ..stores.store import Pair, Store
-from ..types import check_name
+from ..stores.store import PAGE, Pair, Store
+from ..types import UploadAnswer, check_name
 
 log = logging.getLogger("pseudomallows")
 SMALL = 500_000  # bytes that are read here, in less time than a process takes to start
 TAKE_SECONDS = 1800.0  # to take in one upload; ten million rows take a few minutes
 STALE_SECONDS = 60.0  # without any progress: an upload that nobody finishes; parts take far less
 CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away: little beside the minute above
-PART = 5_000  # clicks of one commit: so short that posted clicks get in between
+PART = PAGE  # clicks of one commit: so short that posted clicks get in between
 SHOWN = (ColumnWarning, DroppedRowsWarning, EncodingWarning)  # warnings that the client gets
 
 
@@ -56,16 +58,6 @@ class UploadClicks(NamedTuple):
         return len(self.users), len(self.items), len(self.clicks.codes)
 
 
-class Uploaded(NamedTuple):
-    """What an upload brought, and its number."""
-
-    upload: int
-    users: int
-    items: int
-    clicks: int
-    warnings: list[str]
-
-
 class Uploads:
     """The uploads of a service."""
 
@@ -78,7 +70,7 @@ class Uploads:
         self._turn = asyncio.Lock()
         self._under_way: dict[Path, set[str]] = {}  # files, and users who were removed meanwhile
         self._clear_folder()
-        self._mine = set[int]()
+        self._running = set[int]()
         self._given_up = set[int]()  # that could not be removed, as the store had failed
         self._seen: dict[int, tuple[int, float]] = {}  # rows of unfinished ones, and since when
 
@@ -115,10 +107,10 @@ class Uploads:
         how many there were."""
         for removed in self._under_way.values():
             removed.add(user)
-        mine = tuple(self._mine)
-        return await self.store.ask(lambda store: store.remove_user(user, mine))
+        running = tuple(self._running)
+        return await self.store.ask(lambda store: store.remove_user(user, running))
 
-    async def take(self, path: Path, known: Collection[str]) -> Uploaded:
+    async def take(self, path: Path, known: Collection[str]) -> UploadAnswer:
         """Read a file and keep its clicks, whole or not at all."""
         async with self._turn:
             is_small = path.stat().st_size <= SMALL
@@ -132,16 +124,16 @@ class Uploads:
             log.warning("upload %d: %s", taken.upload, words)
         return taken
 
-    async def _take_here(self, path: Path, known: Collection[str]) -> Uploaded:
+    async def _take_here(self, path: Path, known: Collection[str]) -> UploadAnswer:
         """In a thread."""
         loop = asyncio.get_running_loop()
         clicks = await loop.run_in_executor(self._pool, read_upload, path, self.limits, known)
         counts = clicks.counts()
         async with self._begun(path, *counts[:2]) as upload:
             await self._ask(lambda store: store_parts(store, upload, clicks))
-        return Uploaded(upload, *counts, clicks.warnings)
+        return UploadAnswer(None, upload, *counts, clicks.warnings)
 
-    async def _take_there(self, path: Path, known: Collection[str]) -> Uploaded:
+    async def _take_there(self, path: Path, known: Collection[str]) -> UploadAnswer:
         """The same, in a process of its own."""
         process = await asyncio.create_subprocess_exec(
             *self.command,
@@ -155,7 +147,7 @@ class Uploads:
             users, items, clicks = said["counts"]
             async with self._begun(path, users, items) as upload:
                 await self._tell(process, upload)
-            return Uploaded(upload, users, items, clicks, said["warnings"])
+            return UploadAnswer(None, upload, users, items, clicks, said["warnings"])
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -187,7 +179,7 @@ class Uploads:
     async def _begun(self, path: Path, users: int, items: int) -> Any:
         """The number of an upload that counts once all went well."""
         upload = await self._ask(lambda store: store.begin_upload(users, items))
-        self._mine.add(upload)
+        self._running.add(upload)
         try:
             yield upload
             # the set itself: it is read when the store lets nobody remove users any more
@@ -200,7 +192,7 @@ class Uploads:
                 self._given_up.discard(upload)
             raise
         finally:
-            self._mine.discard(upload)
+            self._running.discard(upload)
 
     async def _ask(self, work: Any) -> Any:
         """The store, for as long as an upload may take, and with nothing but uploads waiting."""
@@ -229,7 +221,7 @@ class Uploads:
         ready = [upload for upload, (stage, _) in unfinished.items() if stage == "deleted"]
         seen = {}
         for upload, (stage, rows) in unfinished.items():
-            if stage != "running" or upload in self._mine:
+            if stage != "running" or upload in self._running:
                 continue
             seen[upload] = self._seen.get(upload, (rows, now))
             if upload in self._given_up:
@@ -252,10 +244,6 @@ class Uploads:
 
 def _take_alone(handle: int) -> bool:
     """Lock a file until it is closed; False if another process has."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # pragma: no cover (Windows removes no file that is open)
-        return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

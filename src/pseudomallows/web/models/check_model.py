@@ -5,20 +5,20 @@ from copy import copy
 
 import numpy as np
 
+from ...data.blocks import Clicks
+from ...data.from_clicks import clicks_of_pairs
 from ...evaluation.check import check
-from ...preferences import Clicks
-from ...preferences.inputs.from_clicks import clicks_of_pairs
 from ..errors import ServiceError
 from ..stores.store import Pair, Store
 from ..types import CheckAnswer, CheckBin
 from .model import ONE, Model
 
-MOST_CLICKS = 200_000  # that are read in search of users with new ones: 40 for each of those below
 MOST_USERS = 5_000  # whose clicks are looked at: the mean is known to half a point by them
+MOST_CLICKS = 40 * MOST_USERS  # that are read in search of users with new ones
 USERS_AT_ONCE = 100  # asked for: other readers of the store get in between
 NOTHING = (
-    "Nothing new to judge by yet: since the model was fitted, none of its users has clicked an "
-    "item that was new to them."
+    "Nothing new to check against yet: since the model was fitted, none of its users has clicked "
+    "an item that was new to them."
 )
 
 

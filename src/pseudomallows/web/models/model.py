@@ -1,16 +1,18 @@
 """One version of the model, ready for quick answers: names as text, tables made, answers kept."""
 
+import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.blocks import Clicks
 from ...engines.executors import Threads
-from ...posteriors.personal_fit import Fit, PersonalFit
-from ...preferences import Clicks
+from ...posterior.personal_fit import Fit, PersonalFit
+from ...posterior.posterior import Posterior
 from ...recommendations.explain import REST, reasons_of_one
 from ...recommendations.item_filter import ItemFilter
 from ...recommendations.recommend import best_of_one
@@ -19,12 +21,13 @@ from ...recommendations.recommenders.recommender import Users
 from ...recommendations.to_file import csv_blocks
 from ...recommendations.users import clicks_of_one
 from ..errors import ServiceError
-from ..types import Reason, RecommendAnswer, Recommendation, encode
-from .caches import AnswerCache, Key, Windows
-from .summary import Summary
+from ..types import Reason, RecommendAnswer, Recommendation, Wanted, encode
 
 WINDOW = 10  # the k of most requests: its tables are made before the first request, and stay
 ONE = Threads(1)  # the other cores are for requests
+ANSWER_BYTES = 32 * 2**20  # of all answers: some 40,000 of ten items
+TABLE_BYTES = 512 * 2**20  # of all windows: clients may ask for 1,000 of them
+Key = tuple[Hashable, ...]  # all that an answer depends on, each for itself
 
 
 class Clicked(NamedTuple):
@@ -34,15 +37,6 @@ class Clicked(NamedTuple):
     codes: NDArray[np.int32]
     times: NDArray[np.float64] | None = None
     row: int | None = None
-
-
-class Wanted(NamedTuple):
-    """What a request asks for, by names: how many items, which not, which only (None: all)."""
-
-    k: int
-    exclude: Sequence[str] = ()
-    only: Sequence[str] | None = None
-    reasons: bool = False
 
 
 class Question(NamedTuple):
@@ -67,6 +61,38 @@ class Question(NamedTuple):
         return self.k, hidden, self.reasons, *who
 
 
+class AnswerCache:
+    """Answers as JSON; those not asked for longest go first. For one thread only."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[Key, bytes] = OrderedDict()
+        self._n_bytes = 0
+        self.n_hits = 0
+
+    def get(self, key: Key) -> bytes | None:
+        """The answer, if it is here."""
+        answer = self._answers.get(key)
+        if answer is not None:
+            self._answers.move_to_end(key)
+            self.n_hits += 1
+        return answer
+
+    def put(self, key: Key, answer: bytes) -> bytes:
+        """Keep an answer, and give it back."""
+        if key not in self._answers:
+            self._answers[key] = answer
+            self._n_bytes += _size(key, answer)
+        while self._n_bytes > ANSWER_BYTES:
+            self._n_bytes -= _size(*self._answers.popitem(last=False))
+        return answer
+
+
+def _size(key: Key, answer: bytes) -> int:
+    """Bytes that an answer takes."""
+    # 200 bytes for Python's objects around an answer and its key
+    return len(answer) + sum(len(part) for part in key if isinstance(part, bytes)) + 200
+
+
 class Model:
     """A posterior with a number, as the service answers from it.
 
@@ -82,16 +108,32 @@ class Model:
         self.user_names = _as_text(posterior.users, "users")
         self.codes = {name: code for code, name in enumerate(self.item_names)}
         self.rows = {name: row for row, name in enumerate(self.user_names)}
+        self.item_counts = self.clicks.item_counts()
+        self.by_clicks: list[int] = np.argsort(-self.item_counts, kind="stable").tolist()
+        self.folded_names = [name.casefold() for name in self.item_names]  # to search in
         self.uses_times = isinstance(posterior, PersonalFit) and posterior.recency is not None
-        self.summary = Summary(posterior, self.clicks, self.item_names)
         self.answers = AnswerCache()
+        self.made: dict[Hashable, Any] = {}  # what it says of itself, by name
         self._recommender = recommender_of(posterior)
-        self._windows = Windows(self._recommender, self._window(WINDOW))
+        self._windows: OrderedDict[int, None] = OrderedDict()  # by their last use
+        self._using = threading.Lock()  # held for a moment only
         self._quick: set[int] = set()  # windows whose last answer was
 
     def _window(self, k: int) -> int:
         """At most all items."""
         return min(k, self.posterior.n_items)
+
+    def _use(self, window: int) -> None:
+        """Note that a window is in use; drop the tables of those unused for longest, beyond
+        TABLE_BYTES. Who reads tables that are dropped has them still."""
+        with self._using:
+            self._windows[window] = None
+            self._windows.move_to_end(window)
+            for each in list(self._windows):
+                if self._recommender.table_bytes() <= TABLE_BYTES:
+                    return
+                if each not in (window, self._window(WINDOW)):
+                    self._recommender.drop_tables(each)
 
     # Making ready
 
@@ -129,6 +171,21 @@ class Model:
         """Memory of the tables."""
         return self._recommender.table_bytes()
 
+    @property
+    def population(self) -> Posterior | None:
+        """What has a consensus: a personal fit may have one of all users."""
+        fit = self.posterior
+        return fit.population if isinstance(fit, PersonalFit) else fit
+
+    @property
+    def alphas(self) -> list[float]:
+        """Mean concentration of each cluster."""
+        fit = self.posterior
+        if isinstance(fit, PersonalFit):
+            return [fit.mean_alpha]
+        means: list[float] = fit.alpha.mean(axis=(0, 1)).tolist()
+        return means
+
     # Names
 
     def codes_of(self, names: Sequence[str], what: str = "clicks") -> NDArray[np.int32]:
@@ -147,11 +204,11 @@ class Model:
             422, f"{what} must be items of the model, and these are not: {shown}{more}"
         )
 
-    def question(self, asked: Wanted) -> Question:
+    def question(self, asked: Wanted, reasons: bool = False) -> Question:
         """What is asked for, with codes for names."""
-        k, exclude, only, reasons = asked
+        exclude, only = asked.exclude, asked.only
         if not exclude and only is None:
-            return Question(k, None, reasons)
+            return Question(asked.k, None, reasons)
         hidden = np.zeros(len(self.item_names), dtype=bool)
         if only is not None:
             hidden[:] = True
@@ -161,7 +218,7 @@ class Model:
             raise ServiceError(
                 422, "nothing is left to recommend: exclude and only hide all items of the model"
             )
-        return Question(k, ItemFilter(hidden), reasons)
+        return Question(asked.k, ItemFilter(hidden), reasons)
 
     def clicked(self, names: Sequence[str], times: Sequence[float] | None = None) -> Clicked:
         """Clicks by names, each at the first of its times; without times, the newest is last."""
@@ -211,11 +268,11 @@ class Model:
         key, window, n_clicks = asked.key(clicked), self._window(asked.k), len(clicked.codes)
         answer = self.answers.get(key)
         is_short = asked.is_plain and clicked.row is None and n_clicks <= 50
-        if answer is None and window in self._quick and is_short:
-            with self._windows.using(window):
-                if self._recommender.is_ready(n_clicks, window):
-                    answer = self.answers.put(key, self.answer(clicked, asked))
-        return answer
+        if answer is not None or not is_short or window not in self._quick:
+            return answer
+        if not self._recommender.is_ready(n_clicks, window):
+            return None
+        return self.answers.put(key, self.answer(clicked, asked))
 
     def answer(self, clicked: Clicked, asked: Question) -> bytes:
         """The answer as JSON."""
@@ -237,8 +294,8 @@ class Model:
         codes, times, row = clicked
         rows = None if row is None else np.array([row])
         users = Users(clicks_of_one(codes, self.posterior.items, times=times), rows)
-        with self._windows.using(window):
-            all_reasons = reasons_of_one(self.posterior, users, np.array(items), window)
+        self._use(window)
+        all_reasons = reasons_of_one(self.posterior, users, np.array(items), window)
         kinds, names = all_reasons.kinds, all_reasons.names
         totals = np.maximum(np.abs(all_reasons.amounts).sum(axis=0), 1e-300)
         answer = []
@@ -246,14 +303,14 @@ class Model:
             numbers = amounts.tolist()
             order = np.argsort(-np.abs(amounts), kind="stable")
             first = order if len(order) <= 6 else order[:5]  # what is left is summed up
-            mine = [
+            weighty = [
                 Reason(kinds[i], str(names[i]), numbers[i], numbers[i] / total)
                 for i in first.tolist()
             ]
             rest = float(amounts[order[len(first) :]].sum())
             if len(first) < len(order):
-                mine.append(Reason(REST, "everything else", rest, rest / total))
-            answer.append(mine)
+                weighty.append(Reason(REST, "everything else", rest, rest / total))
+            answer.append(weighty)
         return answer
 
     def best(
@@ -261,28 +318,25 @@ class Model:
     ) -> tuple[list[int], list[float], list[float] | None]:
         """Items, probabilities, memberships: those of `recommend` and `memberships`."""
         window, (codes, times, row) = self._window(k), clicked
-        with self._windows.using(window):
-            is_ready = self._recommender.is_ready(len(codes), window)
-            started = time.thread_time()
-            best = best_of_one(self.posterior, codes, row, window, choice, times)
-            if choice is not None:  # says nothing about plain questions
-                return best
-            if time.thread_time() - started > 0.005:  # meanwhile, others would wait
-                self._quick.discard(window)
-            elif is_ready and len(codes) < self.posterior.n_items:
-                self._quick.add(window)
+        self._use(window)
+        is_ready = self._recommender.is_ready(len(codes), window)
+        started = time.thread_time()
+        best = best_of_one(self.posterior, codes, row, window, choice, times)
+        if choice is not None:  # uninformative about plain questions
             return best
+        if time.thread_time() - started > 0.005:  # meanwhile, others would wait
+            self._quick.discard(window)
+        elif is_ready and len(codes) < self.posterior.n_items:
+            self._quick.add(window)
+        return best
 
     def recommendations_csv(self, k: int, safe_csv: bool) -> Iterator[bytes]:
         """The table of all users of the fit as comma-separated text, block by block."""
         window = self._window(k)
         parts = csv_blocks(self.posterior, window, safe_csv=safe_csv, executor=ONE)
-        while True:
-            with self._windows.using(window):
-                part = next(parts, None)
-            if part is None:
-                return
+        for part in parts:
             yield part
+            self._use(window)
 
 
 def _as_text(names: NDArray[Any], what: str) -> list[str]:

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...posteriors.personal_fit import Fit, PersonalFit
-from ...posteriors.save import load
-from ...preferences import Clicks
+from ...data.blocks import Clicks
+from ...posterior.personal_fit import Fit, PersonalFit
+from ...posterior.save import load
 from ..stores.store import Click
 
 log = logging.getLogger("pseudomallows")
@@ -110,8 +110,7 @@ class Versions:
 
 def known_changes(posterior: Fit) -> int:
     """How many clicks had been added to the store or removed when a version was fitted."""
-    settings = posterior.settings
-    return int(settings.get("stored_changes", settings.get("stored_clicks", 0)))
+    return int(posterior.settings.get("stored_changes", 0))
 
 
 def known_removals(posterior: Fit) -> int:
@@ -144,6 +143,6 @@ def _of_users(fit: Fit, data: Clicks, stays: NDArray[np.bool_]) -> Any:
         fields |= {"chain_memberships": fit.chain_memberships[:, stays]}
         fields |= {"latent": fit.latent[:, :, :0]}  # of users by number; no answer needs them
         fit.settings["options"]["keep_latent"] = []
-    elif fit.population is not None:
-        fields |= {"population": _of_users(fit.population, data, stays)}
+    elif fit.made_population is not None:
+        fields |= {"made_population": _of_users(fit.made_population, data, stays)}
     return replace(fit, **fields)

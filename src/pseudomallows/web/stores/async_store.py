@@ -165,9 +165,9 @@ class AsyncStore:
             else:
                 self.health.good()
             for loop in {task.loop for task in batch}:
-                mine = [task for task in batch if task.loop is loop]
+                tasks = [task for task in batch if task.loop is loop]
                 with contextlib.suppress(RuntimeError):  # the loop has ended
-                    loop.call_soon_threadsafe(_answer, mine, answers)
+                    loop.call_soon_threadsafe(_answer, tasks, answers)
 
     def _next_batch(self) -> list[NewClicks] | None:
         first = self._queue.get()

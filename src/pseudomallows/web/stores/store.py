@@ -17,7 +17,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from ..errors import RETRY, ServiceError
 
@@ -66,11 +68,11 @@ Run = Callable[..., Any]  # a statement and its values; gives a cursor
 T = TypeVar("T")
 
 
-class Upload(NamedTuple):
-    """What an upload brought, and when."""
+class UploadRow(Struct):
+    """What an upload brought, and when (UTC); clicks that were removed since do not count."""
 
-    number: int
-    began: str
+    upload: int
+    time: str
     users: int
     items: int
     clicks: int
@@ -199,7 +201,7 @@ class Store(ABC):
         text = "{user}, item FROM {uploaded} WHERE upload = %s AND ({user}, item) > (%s, %s)"
         for upload in self.uploads():
             last: Pair = ("", "")
-            while page := self._page(text, "{user}, item", (upload.number, *last), most):
+            while page := self._page(text, "{user}, item", (upload.upload, *last), most):
                 most, last = most - len(page), page[-1]
                 yield page
 
@@ -236,11 +238,11 @@ class Store(ABC):
         """The changes by the last removal of a user: who has learned before may know the user."""
         return int(self._read(lambda run: run("SELECT forgotten FROM {state}").fetchone()[0]))
 
-    def remove_user(self, user: str, mine: Collection[int] = ()) -> int:
+    def remove_user(self, user: str, running: Collection[int] = ()) -> int:
         """Remove all clicks of a user; how many there were.
 
         Uploads under way may bring the user back. Those of others are given up; who runs one of
-        `mine` says so when it is finished.
+        `running` says so when it is finished.
         """
 
         def work(run: Run) -> int:
@@ -249,7 +251,7 @@ class Store(ABC):
             for upload, stage in run("SELECT id, stage FROM {uploads}").fetchall():
                 if stage == "done":
                     total += _remove_uploaded(run, upload, user)
-                elif upload not in mine:
+                elif upload not in running:
                     run("UPDATE {uploads} SET stage = 'deleted' WHERE id = %s", (upload,))
             if total:
                 self._count(run, -total)
@@ -341,13 +343,13 @@ class Store(ABC):
 
         return self._write(work)
 
-    def uploads(self, most: int = 1000) -> list[Upload]:
+    def uploads(self, most: int = 1000) -> list[UploadRow]:
         """The newest uploads that count, the newest first."""
         text = (
             "SELECT id, began, users, items, clicks FROM {uploads} WHERE stage = 'done' "
             "ORDER BY id DESC LIMIT %s"
         )
-        return [Upload(*row) for row in self._read(lambda run: run(text, (most,)).fetchall())]
+        return [UploadRow(*row) for row in self._read(lambda run: run(text, (most,)).fetchall())]
 
     def left_over(self) -> dict[int, tuple[str, int]]:
         """Stage and rows of the uploads that do not count, by number."""

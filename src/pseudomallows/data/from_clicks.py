@@ -1,0 +1,453 @@
+"""Clicks from matrices, data frames and dicts."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._warn import warn
+from ..rankings import as_array, check_weights, numeric_table
+from .blocks import Clicks, keep_core
+from .checks import check_known, check_n_items, check_names
+from .columns import (
+    EVENT,
+    MOST_WORDS,
+    USUAL,
+    Layout,
+    advice_on,
+    as_number,
+    doubt_about,
+    find_column,
+    is_long,
+    judging_column,
+    other_columns,
+    time_column,
+)
+from .preferences import ColumnWarning, DroppedRowsWarning, IgnoredColumnWarning
+from .table import (
+    CodedTable,
+    Column,
+    Pack,
+    RowError,
+    Table,
+    as_codes,
+    distinct,
+    is_frame,
+    join_names,
+    table_of,
+    table_of_rows,
+)
+from .times import TimeColumn, given_times
+
+MOST_VALUES = 100_000  # of a rating or a count: with more, the column holds prices or times
+STEP = 1 << 20  # rows of a long table at a time: what they take meanwhile, 8 MB, is little
+PAIRS = (
+    "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
+    "a dict {user: [item, ...]}"
+)
+
+
+def clicks_of_anything(
+    clicks: Any,
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+    times: Any = None,
+    layout: Layout = USUAL,
+) -> Clicks:
+    """See :meth:`Preferences.from_clicks`."""
+    if layout.min_clicks is None:
+        return _clicks_of(clicks, weights, (users, items), times, layout)
+    if users is not None or items is not None or weights is not None:
+        raise ValueError("min_clicks chooses users and items: leave out users, items and weights")
+    return keep_core(_clicks_of(clicks, None, (None, None), times, layout), layout.min_clicks)
+
+
+def _clicks_of(
+    clicks: Any,
+    weights: ArrayLike | None,
+    given: tuple[Sequence[Hashable] | None, Sequence[Hashable] | None],
+    times: Any,
+    layout: Layout,
+) -> Clicks:
+    users, items = given
+    if isinstance(layout.columns, list | tuple):
+        clicks, layout = _named_rows(clicks, layout.columns), replace(layout, columns=None)
+        return clicks_of_table(clicks, weights, users, items, times, layout)
+    if is_frame(clicks):
+        return clicks_of_table(table_of("clicks", clicks), weights, users, items, times, layout)
+    if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
+        return _clicks_of_dict(clicks, weights, users, items, times, layout)
+    if layout.columns is not None or layout.min_rating is not None:
+        what = "columns" if layout.columns is not None else "min_rating"
+        raise ValueError(
+            f"{what} is for a long table: a data frame, or a dict of columns; of rows of user and "
+            "item say what they hold by columns=['user', 'item']"
+        )
+    rows, columns, (n_users, n_items), when = _clicks_of_matrix(clicks, times)
+    check_n_items(n_items)
+    names = check_names(users, n_users, "users"), check_names(items, n_items, "items")
+    return clicks_of_pairs(rows, columns, weights, *names, when)
+
+
+def _named_rows(rows: Any, names: Sequence[Hashable]) -> Table:
+    """Rows like (user, item, time), as a table."""
+    if is_frame(rows) or isinstance(rows, Mapping):
+        raise ValueError("columns as a list is for rows without names: give a dict for a frame")
+    listed = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
+    for place, row in enumerate(listed):
+        if not isinstance(row, list | tuple) or len(row) != len(names):
+            raise ValueError(
+                f"clicks must have rows of {', '.join(map(str, names))}, got {row!r} in row {place}"
+            )
+    return table_of_rows("clicks", listed, names)
+
+
+def _clicks_of_matrix(
+    clicks: Any, times: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int], NDArray[np.float64] | None]:
+    """Rows and columns of the numbers above 0 of a sparse or dense matrix, its shape, and the times
+    of these clicks."""
+    if hasattr(clicks, "tocoo"):
+        if hasattr(clicks, "check_format"):  # compiled code believes the indices
+            try:
+                clicks.check_format(full_check=True)
+            except ValueError as error:
+                raise ValueError(f"clicks is a sparse matrix that is damaged: {error}") from None
+        matrix = clicks.tocoo()
+        if matrix.ndim != 2:
+            raise ValueError(f"clicks must be a table of users and items, got {matrix.ndim} axes")
+        _check_counts(matrix.data, None)
+        is_click = matrix.data > 0  # before repeats are added up, which could overflow
+        rows, columns, shape = matrix.row[is_click], matrix.col[is_click], matrix.shape
+        when = _given_times(times, len(is_click), "number that the sparse matrix stores")
+        when = None if when is None else when[is_click]
+    else:
+        table = as_array(clicks, "clicks")
+        if table.dtype != bool:
+            try:
+                table = numeric_table(table, "clicks", "numbers (0 for no click)")
+            except TypeError as error:
+                raise TypeError(f"{error}; {PAIRS}") from None
+        if table.ndim != 2 or table.size == 0:
+            raise ValueError(f"clicks must be a table of users and items, got shape {table.shape}")
+        _check_counts(table, table.shape)
+        _refuse_pairs_of_names(clicks, table)
+        _refuse_two_columns(clicks, table)
+        rows, columns = np.nonzero(table)
+        shape = table.shape
+        when = None
+        if times is not None:
+            given = times.to_numpy() if hasattr(times, "to_numpy") else np.asarray(times)
+            if given.shape != shape:
+                raise ValueError(f"times must have the shape of clicks, {shape}, got {given.shape}")
+            when = _given_times(given[rows, columns], len(rows), "click")
+    if shape[0] == 0:
+        raise ValueError("clicks is empty: it has no users")
+    return rows.astype(np.int64), columns.astype(np.int64), (int(shape[0]), int(shape[1])), when
+
+
+def _given_times(times: Any, count: int, what: str) -> NDArray[np.float64] | None:
+    """Times that were given beside the clicks, so many."""
+    if times is None:
+        return None
+    seconds = given_times(times)
+    if len(times) != count:
+        raise ValueError(f"times must have one for each {what} ({count}), got {len(times)}")
+    return seconds
+
+
+def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
+    """Refuse rows that may be of user and item: two columns, or tuples of up to four, that have
+    more than zeros and ones."""
+    is_tuples = isinstance(clicks, list) and isinstance(clicks[0], tuple)
+    may_be_pairs = 2 <= table.shape[1] <= (4 if is_tuples else 2)
+    if may_be_pairs and not np.isin(table, (0, 1)).all():
+        raise ValueError(
+            f"clicks has {len(table)} rows of {table.shape[1]} numbers, not all of them 0 or 1: "
+            f"{PAIRS}; for a matrix of counts give counts > 0"
+        )
+
+
+def _refuse_two_columns(clicks: Any, table: NDArray[Any]) -> None:
+    """Refuse two lists that may be of users and of items; as a matrix, they would say nothing."""
+    may_be_columns = isinstance(clicks, list | tuple) and len(table) == 2 and table.shape[1] > 2
+    if may_be_columns and (table > 0).all() and (table != 1).any():
+        raise ValueError(
+            f"clicks has two rows of {table.shape[1]} numbers, all above 0: if they are users and "
+            "items, give {'user': users, 'item': items}; if they are counts, give counts > 0 as an "
+            "array (but both users have then clicked every item)"
+        )
+
+
+def rows_of_pairs(
+    rows: NDArray[Any], columns: NDArray[Any], n_users: int, n_items: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Starts and sorted codes of each row; repeated pairs count once."""
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(rows), dtype=bool)
+    table = csr_array((ones, (rows, columns)), shape=(n_users, n_items))  # linear in the pairs
+    table.sum_duplicates()
+    return table.indptr.astype(np.int64), table.indices.astype(np.int32, copy=False)
+
+
+def first_times(
+    rows: NDArray[Any],
+    columns: NDArray[Any],
+    times: NDArray[np.float64] | None,
+    clicks: Clicks,
+) -> NDArray[np.float64] | None:
+    """The earliest time of each of `clicks` among these pairs, NaN if it has none; None if no click
+    has one."""
+    if times is None or np.isnan(times).all():
+        return None
+    cells = clicks.owners * clicks.n_items + clicks.codes
+    first = np.full(len(cells), np.nan)
+    for start in range(0, len(rows), STEP):
+        block = slice(start, start + STEP)
+        wanted = rows[block].astype(np.int64) * clicks.n_items + columns[block]
+        order = np.argsort(wanted)  # sorted, they are looked up several times faster
+        np.fmin.at(first, np.searchsorted(cells, wanted[order]), times[block][order])
+    return first
+
+
+def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
+    if values.dtype.kind == "c":
+        raise TypeError("clicks must be numbers (0 for no click), got complex ones")
+    wrong = ~(np.asarray(values) >= 0)
+    if wrong.any():
+        place = int(wrong.argmax())
+        value = values.ravel()[place]
+        where = f" at {[int(i) for i in np.unravel_index(place, shape)]}" if shape else ""
+        raise ValueError(f"clicks must be 0 (no click) or more (a click), got {value}{where}")
+
+
+def clicks_of_table(
+    table: Table,
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+    times: Any = None,
+    layout: Layout = USUAL,
+    is_said: bool = True,
+    least_items: int = 2,
+) -> Clicks:
+    """From a long table, a row for each click; `is_said` if the caller said that these are clicks,
+    so that a column of positions says nothing more."""
+    try:
+        names = table.names if table.is_file else layout.names(table.names)
+        rating, at_time = layout.rating_column(names), time_column(names)
+    except ValueError as error:
+        raise table.error(str(error)) from None
+    try:
+        places = {what: find_column(names, what) for what in ("user", "item")}
+    except ValueError as error:
+        raise ValueError(
+            f"{table.title} needs columns of users and items, but has {error}"
+        ) from None
+    # All columns that matter are read at once.
+    is_named = isinstance(layout.columns, Mapping) and "time" in layout.columns
+    reader = TimeColumn(table.names[at_time], is_named) if times is None and at_time >= 0 else None
+    packs: dict[int, Pack] = {} if reader is None else {at_time: reader.add}
+    if rating >= 0:
+        packs[rating] = as_codes()
+    suspects = _suspects(table, names) if rating < 0 else {}
+    packs |= {at: one.add for at, (kind, one) in suspects.items() if kind != "position"}
+    coded = table.coded_table(places, packs)
+    is_whole = coded.has_all()
+    if not table.is_file:
+        _refuse_gaps(coded)
+    # The times, and the rows that count by their rating.
+    said: list[ColumnWarning] = []
+    when = None
+    if times is not None:
+        when = _given_times(times, len(coded.rows), "row")
+    elif reader is not None:
+        when = _finished(table, reader, coded.others.pop(at_time))
+        said += [] if reader.is_open else [ColumnWarning(f"{table.title}: {reader.said()}")]
+    is_click = is_whole
+    if rating < 0:
+        said = _said_of(table, suspects, is_said) + said
+    else:
+        is_click = is_whole & _high_ratings(table, rating, coded.others.pop(rating), layout)
+        n_low, least = int(is_whole.sum() - is_click.sum()), f"{layout.min_rating:g}"
+        if n_low and not is_click.any():
+            raise table.error(f"no rating is {least} or more: lower min_rating")
+        if n_low:
+            n_rated = f"{int(is_whole.sum()):,}"
+            table.notes.append(f"{n_low:,} of {n_rated} ratings below {least} left out")
+    # The clicks, and only then what to warn of.
+    chosen = coded.take(is_click)
+    if when is not None and not is_click.all():
+        when = when[is_click]
+    (rows,), user_names = join_names([chosen.columns.pop("user")], users, "user")
+    (codes,), item_names = join_names([chosen.columns.pop("item")], items, "item")
+    clicks = clicks_of_pairs(rows, codes, weights, user_names, item_names, when, least_items)
+    for warning in said:
+        warn(warning)
+    if not is_whole.all():
+        warn(
+            DroppedRowsWarning(
+                f"{table.title}: {int((~is_whole).sum())} of {len(is_whole)} rows have no user or "
+                f"no item and are left out, the first at {table.at(int(is_whole.argmin()))}"
+            )
+        )
+    return clicks
+
+
+def _refuse_gaps(coded: CodedTable) -> None:
+    """Refuse a row without a user or an item."""
+    for what, column in coded.columns.items():
+        is_gap = column.codes < 0
+        if is_gap.any():
+            raise ValueError(
+                f"{coded.table.where(int(is_gap.argmax()))} has no {what}; {int(is_gap.sum())} "
+                "rows have this problem"
+            )
+
+
+def _high_ratings(table: Table, place: int, column: Column, layout: Layout) -> NDArray[np.bool_]:
+    """Which rows count by their rating."""
+    codes, values = distinct(column)
+    try:
+        return layout.is_high([*values, None])[codes]
+    except ValueError:  # in which row is it?
+        for code, value in enumerate(values):
+            try:
+                layout.is_high([value])
+            except ValueError as error:
+                row = int((codes == code).argmax())
+                raise table.error(str(error), row, table.names[place]) from None
+        raise
+
+
+class _Counts:
+    """How often a column has each number, or each word; nothing of a column of dates, or with more
+    words than say what was done."""
+
+    def __init__(self, name_of: Callable[[Any], Any]) -> None:
+        self.name_of, self.counts, self.is_open = name_of, dict[Any, int](), True
+
+    def add(self, column: Column) -> None:
+        """Count a block."""
+        if not self.is_open:
+            return
+        if not isinstance(column, list) and (
+            column.dtype.is_temporal() or column.dtype.is_nested()
+        ):
+            self._close()
+            return
+        codes, values = distinct(column)
+        numbers = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
+        for value, n in zip(values, numbers, strict=True):
+            name = self.name_of(value)
+            if name is not None:
+                self.counts[name] = self.counts.get(name, 0) + n
+        if len(self.counts) > MOST_VALUES or sum(map(_is_word, self.counts)) > MOST_WORDS:
+            self._close()
+
+    def _close(self) -> None:
+        self.counts, self.is_open = {}, False
+
+
+def _is_word(name: Any) -> bool:
+    return as_number(name) is None
+
+
+def _suspects(table: Table, names: list[Hashable]) -> dict[int, tuple[str, _Counts]]:
+    """The columns that may tell which rows are no clicks, with the kind of each; counted, those
+    that tell it by their values."""
+    place, kind = judging_column(names)
+    kinds = dict.fromkeys(other_columns(names, EVENT), "number") if place < 0 else {place: kind}
+    return {at: (kind, _Counts(table.name_of)) for at, kind in kinds.items()}
+
+
+def _said_of(
+    table: Table, suspects: dict[int, tuple[str, _Counts]], is_said: bool
+) -> list[ColumnWarning]:
+    """What to say of columns that may tell which rows are no clicks."""
+    found: list[ColumnWarning] = []
+    for at, (kind, counted) in suspects.items():
+        doubt = doubt_about(table.names[at], kind, counted.counts)
+        if doubt and not (doubt == "position" and is_said):
+            message = f"{table.title}: {advice_on(table.names[at], doubt, counted.counts)}"
+            found += [(IgnoredColumnWarning if doubt == "clicked" else ColumnWarning)(message)]
+    return found
+
+
+def _finished(table: Table, reader: TimeColumn, times: Any) -> NDArray[np.float64] | None:
+    """The times of all blocks, None if they are not read."""
+    try:
+        return reader.finish(times)
+    except RowError as error:
+        raise table.error(str(error), None, reader.name) from None
+
+
+def _clicks_of_dict(
+    clicks: Mapping[Any, Any],
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+    times: Any,
+    layout: Layout,
+) -> Clicks:
+    for user, listed in clicks.items():
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
+    lists = [list(listed) for listed in clicks.values()]
+    if layout.columns is not None or layout.min_rating is not None or is_long(list(clicks)):
+        if len({len(listed) for listed in lists}) == 1:
+            columns = table_of("clicks", clicks)
+            return clicks_of_table(columns, weights, users, items, times, layout)
+        if len(clicks) == 2:
+            one, other = clicks
+            raise ValueError(
+                f"clicks has the keys {one!r} and {other!r}, but not as many users as items: give "
+                "columns of equal length, or a dict {user: [item, ...]}"
+            )
+    everybody = check_names(list(clicks) if users is None else users, None, "users")
+    places = {name: row for row, name in enumerate(everybody.tolist())}
+    owners = np.array([places.get(user, -1) for user in clicks], dtype=np.int64)
+    check_known(owners, list(clicks), "user")
+    rows = np.repeat(owners, [len(listed) for listed in lists])
+    listed = [(name,) for some in lists for name in some]
+    coded = table_of_rows("clicks", listed, ["item"]).coded_table({"item": 0})
+    _refuse_gaps(coded)
+    (codes,), item_names = join_names([coded.columns["item"]], items, "item")
+    if times is not None:
+        times = _times_of_dict(times, clicks, lists)
+    when = _given_times(times, len(rows), "click")
+    return clicks_of_pairs(rows, codes, weights, everybody, item_names, when)
+
+
+def _times_of_dict(times: Any, clicks: Mapping[Any, Any], lists: list[list[Any]]) -> list[Any]:
+    """The times of {user: [item, ...]}, given as {user: [time, ...]}."""
+    if not isinstance(times, Mapping):
+        raise TypeError(f"times must be a dict, as clicks is, got {type(times).__name__}")
+    for user, listed in zip(clicks, lists, strict=True):
+        if user not in times or len(times[user]) != len(listed):
+            raise ValueError(f"times must have {len(listed)} times for {user!r}, one an item")
+    return [time for user in clicks for time in times[user]]
+
+
+def clicks_of_pairs(
+    rows: NDArray[Any],
+    codes: NDArray[Any],
+    weights: ArrayLike | None,
+    user_names: NDArray[Any],
+    item_names: NDArray[Any],
+    times: NDArray[np.float64] | None = None,
+    least_items: int = 2,
+) -> Clicks:
+    """Clicks by codes, with their times; repeated ones count once, at the first of their times."""
+    if len(user_names) == 0:
+        raise ValueError("clicks is empty: it has no users")
+    n_users, n_items = len(user_names), len(item_names)
+    if n_items < least_items:
+        check_n_items(n_items)
+    starts, columns = rows_of_pairs(rows, codes, n_users, n_items)
+    clicks = Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
+    return replace(clicks, times=first_times(rows, codes, times, clicks))

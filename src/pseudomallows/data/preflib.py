@@ -1,0 +1,162 @@
+"""PrefLib files: counts of orders, with ties in braces, and of comparisons."""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from .blocks import Rankings
+from .pairs import Pairs
+from .preferences import Preferences
+from .source import Source
+
+COMPLETE = (".soc", ".toc")
+CATEGORIES = ".cat"
+ENDINGS = (*COMPLETE, ".soi", ".toi", CATEGORIES)
+MATCHING = ".wmd"
+Groups = list[list[str]]
+
+
+def read_preflib(source: Source, text: str, ties: str, rng: np.random.Generator) -> Rankings:
+    """Rankings of a PrefLib file; the items that a line does not have come after those it has.
+
+    Items in braces share their ranks; with `ties` "random", their order is drawn. So do the items
+    of a category; categories are taken as they stand, the best first.
+    """
+    labels, lines = _split(source, text)
+    names: list[str] | None = None
+    if source.ending == CATEGORIES:
+        names = re.findall(r"^#\s*CATEGORY NAME \d+\s*:\s*(.*?)\s*$", text, re.I | re.M)
+        _check_number(source, text, "CATEGORIES", len(names))
+        source.notes.append(f"categories, best first: {', '.join(names)}")
+    parsed = list(_parse(source, lines, labels, None if names is None else len(names)))
+    if not parsed:
+        raise source.error(None, "there are no orders after the header")
+    counts, orders = zip(*parsed, strict=True)
+    for what in ("UNIQUE ORDERS", "UNIQUE PREFERENCES"):
+        _check_number(source, text, what, len(counts))
+    _check_number(source, text, "VOTERS", sum(counts))
+    if ties == "random":
+        orders = tuple([rng.permutation(group).tolist() for group in order] for order in orders)
+        orders = tuple([[item] for group in order for item in group] for order in orders)
+    try:
+        return Preferences.from_orderings(orders, weights=counts, items=list(labels.values()))
+    except ValueError as error:
+        raise source.error(None, str(error)) from None
+
+
+def read_matching(source: Source, text: str, kind: str | None) -> Pairs:
+    """Votes of a graph of PrefLib: an edge "i, j, weight" is so many people who prefer i to j.
+
+    PrefLib's own graphs say who may be matched with whom, so the kind must be given.
+    """
+    if kind != "pairs":
+        raise source.error(
+            None,
+            "a PrefLib .wmd file holds a graph, 'source, destination, weight', such as who can "
+            "give to whom: if weight people prefer source to destination, give kind='pairs'",
+        )
+    labels, lines = _split(source, text)
+    edges = [_edge(source, number, line, labels) for number, line in lines]
+    if not edges:
+        raise source.error(None, "there are no edges after the header")
+    _check_number(source, text, "EDGES", len(edges))
+    columns = dict(zip(("better", "worse", "count"), zip(*edges, strict=True), strict=True))
+    try:
+        return Preferences.from_pairs(columns, items=list(labels.values()))
+    except ValueError as error:
+        raise source.error(None, str(error)) from None
+
+
+def _edge(source: Source, number: int, line: str, labels: dict[int, str]) -> tuple[str, str, int]:
+    match = re.fullmatch(r"(\d{1,18})\s*,\s*(\d{1,18})\s*,\s*(\d{1,18})(?:\.0*)?", line, re.A)
+    if match is None:
+        raise source.error(
+            number, f"wanted 'item, item, weight' in whole numbers, got {line[:60]!r}"
+        )
+    one, other, weight = map(int, match.groups())
+    for item in (one, other):
+        if item not in labels:
+            raise source.error(number, f"item {item} has no name in the header")
+    if one == other:
+        raise source.error(number, f"item {one} is compared with itself: drop the line")
+    return labels[one], labels[other], weight
+
+
+def _split(source: Source, text: str) -> tuple[dict[int, str], list[tuple[int, str]]]:
+    """The names of the items by their numbers, and the lines after the header, with theirs."""
+    names: dict[int, str] = {}
+    lines = []
+    for number, raw in enumerate(io.StringIO(text, newline=None), 1):  # no list of lines
+        line = raw.strip()
+        if line.startswith("#"):
+            match = re.fullmatch(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)", line, re.IGNORECASE)
+            if match:
+                if int(match[1]) in names:
+                    raise source.error(number, f"item {match[1]} is named twice")
+                names[int(match[1])] = match[2].strip() or match[1]
+        elif line:
+            lines.append((number, line))
+    if not names:
+        raise source.error(
+            None, "there are no lines '# ALTERNATIVE NAME 1: ...': is this a PrefLib file of today?"
+        )
+    _check_number(source, text, "ALTERNATIVES", len(names))
+    return _different(names), lines
+
+
+def _check_number(source: Source, text: str, what: str, number: int) -> None:
+    """Refuse a file that has not what its header announces, as one that was cut."""
+    wanted = re.search(rf"^#\s*NUMBER {what}\s*:\s*(\d{{1,18}})\s*$", text, re.I | re.M | re.A)
+    if wanted and int(wanted[1]) != number:
+        cut = ": the file seems to be cut" if int(wanted[1]) > number else ""
+        raise source.error(
+            None, f"{wanted[1]} {what.lower()} are announced, but there are {number}{cut}"
+        )
+
+
+def _parse(
+    source: Source,
+    lines: list[tuple[int, str]],
+    labels: dict[int, str],
+    n_categories: int | None,
+) -> Iterator[tuple[int, Groups]]:
+    """Count and groups of equal items of each line."""
+    for number, line in lines:
+        count, colon, order = line.partition(":")
+        if not colon or not count.strip().isdecimal():
+            raise source.error(number, f"wanted 'count: item,item,...', got {line[:60]!r}")
+        if not re.fullmatch(r"[\d\s,]*(\{[\d\s,]*\}[\d\s,]*)*", order):
+            raise source.error(number, f"wanted numbers, commas and braces, got {order[:60]!r}")
+        groups = [
+            [int(item) for item in re.findall(r"\d+", part)]
+            for part in re.findall(r"\{[^}]*\}|\d+", order)
+        ]
+        if n_categories is not None and len(groups) > n_categories:
+            raise source.error(
+                number, f"there are {len(groups)} categories, and {n_categories} are announced"
+            )
+        listed = [item for group in groups for item in group]
+        strange = [item for item in listed if item not in labels]
+        if strange:
+            raise source.error(number, f"item {strange[0]} has no name in the header")
+        if len(set(listed)) < len(listed):
+            twice = next(item for item in listed if listed.count(item) > 1)
+            raise source.error(number, f"item {twice} is there twice")
+        if len(listed) < len(labels) and source.ending in COMPLETE:
+            raise source.error(
+                number,
+                f"{len(listed)} of the {len(labels)} items are there, but a {source.ending} file "
+                "must have all: is it truncated?",
+            )
+        yield int(count), [[labels[item] for item in group] for group in groups if group]
+
+
+def _different(names: dict[int, str]) -> dict[int, str]:
+    """Names by number, those that appear twice with their number."""
+    counts = Counter(names.values())
+    return {
+        number: f"{name} ({number})" if counts[name] > 1 else name for number, name in names.items()
+    }

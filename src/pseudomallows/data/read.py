@@ -1,0 +1,269 @@
+"""Read preferences from files: the kind of the data is seen from the header."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..rankings import as_rng, check_name
+from .archive import WrongFileError
+from .arrays import read_npz, sparse_matrix
+from .blocks import Clicks, Rankings, keep_core
+from .build import prefs_of_table
+from .columns import USUAL, Layout
+from .json_lines import json_rows
+from .pairs import Pairs
+from .preferences import Preferences
+from .preflib import ENDINGS as PREFLIB
+from .preflib import MATCHING, read_matching, read_preflib
+from .sheets import ENDINGS as SHEETS
+from .sheets import sheet_rows
+from .source import Source, decode, open_source, refuse_model
+from .splits import time_in_words
+from .text import Row, check_header, header_of, open_text, table_of_rows
+from .wide import KINDS
+
+JSON = (".jsonl", ".ndjson")
+
+
+def read(
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    *,
+    encoding: str | None = None,
+    ties: str = "keep",
+    rng: np.random.Generator | int | None = None,
+    items: Sequence[Any] | None = None,
+    columns: Mapping[str, Any] | Sequence[str] | None = None,
+    sep: str | None = None,
+    header: bool | None = None,
+    min_rating: float | None = None,
+    min_clicks: int | None = None,
+) -> Rankings | Clicks | Pairs:
+    """Read preferences from a file.
+
+    Names are kept as text. The order of users and items is that of
+    :meth:`Preferences.from_clicks` and its like: sorted, or as the columns stand.
+
+    Parameters
+    ----------
+    path : str or path
+        A file of comma-, semicolon- or tab-separated values, with gzip if its name ends in .gz, or
+        Parquet (or a folder of Parquet files, which are read as one), a spreadsheet (.xlsx, .ods:
+        its first sheet), JSON lines (.jsonl, .ndjson: an object a line), PrefLib (.soc, .soi, .toc,
+        .toi, .cat), or NumPy (.npz with `rankings` or `clicks`, and maybe `users`, `items`,
+        `weights`, `times`; or a sparse matrix of SciPy). "-" is standard input.
+    kind : str, optional
+        "rankings": one line a user, one column an item, ranks with 1 for the best, empty for not
+        ranked, equal for ties; "long-rankings": columns user, item, rank; "orderings": one line a
+        user, items, best first, recognised by a header of places (1st, 2nd; rank1, rank2);
+        "clicks": columns user, item and maybe time, all others ignored; "wide-clicks": one line a
+        user, one column an item, above 0 for a click; "pairs": columns better and worse, or two
+        sides and a winner, and maybe user and count (see :meth:`Preferences.from_pairs`);
+        "impressions": columns user, item, clicked, and maybe slate (see
+        :meth:`Preferences.from_impressions`). Default: recognised by the header; what could be
+        two things is refused. Columns user, item, clicked are impressions if some rows have 1 and
+        some 0, and clicks otherwise.
+    encoding : str, optional
+        Default: UTF-8, or UTF-16 if the file says so; if it is neither, cp1252, with a warning.
+    ties : str
+        For PrefLib: "keep", or "random" to draw the order of items that tie.
+    rng : numpy.random.Generator or seed, optional
+        For ``ties="random"``.
+    items : sequence, optional
+        For long clicks, comparisons and impressions: the names of all items, such as those of a
+        model, in their order.
+    columns : dict or list, optional
+        The names of the columns of long clicks, by what they are, such as
+        ``{"user": "visitor", "item": "sku", "time": "when", "rating": "stars"}``, or their places,
+        from 0; what is not named is found by its usual names. With ``header=False`` also a list of
+        the names of all columns. Of comparisons, only ``{"user": ...}``.
+    sep : str, optional
+        The text between two cells. Default: recognised from the file (``,``, ``;``, ``|``, a tab,
+        or the ``::`` of MovieLens).
+    header : bool, optional
+        Whether the first line names the columns. Without such a line they are user, item,
+        rating, timestamp, or what `columns` says. Default: yes, unless the first lines are ratings
+        as MovieLens has them: user, item, a number up to 10, and seconds since 1970.
+    min_rating : float, optional
+        The lowest rating that counts as a click; rows below it, or without one, are left out.
+        Default: every row counts, and a warning says how many ratings are low.
+    min_clicks : int, optional
+        Drop users and items with fewer clicks, repeatedly, until all have that many.
+
+    Warns
+    -----
+    ColumnWarning
+        When an unused column, such as ratings, may say which rows are not clicks.
+    DroppedRowsWarning
+        When rows have no user or no item.
+    EncodingWarning
+        When the file is not UTF-8, and is read as cp1252.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
+    >>> _ = file.write_text("user,item,day\\nann,tea,Mon\\nbob,mate,Tue\\nann,mate,Tue\\n")
+    >>> read(file)
+    Clicks(2 users, 2 items; 3 clicks)
+    """
+    layout = Layout(columns, sep, header, min_rating, min_clicks)
+    return read_as(path, kind, encoding, ties, rng, items, layout=layout)[0]
+
+
+def read_as(
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    encoding: str | None = None,
+    ties: str = "keep",
+    rng: np.random.Generator | int | None = None,
+    items: Sequence[Any] | None = None,
+    may_be_one_item: bool = False,
+    layout: Layout = USUAL,
+) -> tuple[Rankings | Clicks | Pairs, str]:
+    """As :func:`read`, with a sentence that says what the file was read as.
+
+    Long clicks that are added to others may be on one item only.
+    """
+    if kind is not None:
+        check_name(kind, "kind", KINDS)
+    if encoding is not None and (not isinstance(encoding, str) or "\0" in encoding):
+        raise TypeError(f"encoding must be the name of one, such as 'utf-8', got {encoding!r}")
+    check_name(ties, "ties", ("keep", "random"))
+    if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
+        raise TypeError(f"items must be a list of names, got {items!r}")
+    source = open_source(path, None if items is None else list(items))
+    source = replace(source, may_be_one_item=may_be_one_item, layout=layout.checked())
+    _check_layout(source)
+    if source.is_blank:
+        raise source.error(None, "the file is empty")
+    prefs: Rankings | Clicks | Pairs
+    if source.ending in (*PREFLIB, MATCHING):
+        prefs, said = _read_preflib(source, kind, encoding, ties, rng), "a PrefLib file"
+    elif source.ending == ".npz":
+        prefs, said = _read_arrays(source, kind), "NumPy arrays"
+    elif source.ending in (".parquet", ".pq"):
+        from .parquet import parquet_table, rows_as_text
+
+        table = parquet_table(source)
+        first = (1, [str(name) for name in table.names])
+        check_header(source, first)
+        forms = (lambda: table, lambda: rows_as_text(table))
+        prefs, said = prefs_of_table(source, first, kind, *forms, has_header=True)
+    elif source.ending in SHEETS:
+        rows = list(sheet_rows(source))
+        first, is_bare = header_of(source, rows[:10], kind)
+        prefs, said = _prefs_of_rows(source, first, rows[not is_bare :], kind)
+    elif source.ending in JSON:
+        lines = json_rows(source, decode(source, encoding))
+        prefs, said = _prefs_of_rows(source, *lines, kind, has_header=True)
+    else:
+        text = open_text(source, encoding, kind)
+        prefs, said = prefs_of_table(source, text.header, kind, text.table, text.rows)
+    if isinstance(prefs, Clicks):
+        prefs = _finish_clicks(source, prefs, {"kind": kind, "encoding": encoding})
+    elif layout.call().keys() - {"sep", "header"} and not _names_users(layout, prefs):
+        raise source.error(None, f"columns, min_rating and min_clicks are for clicks, not {said}")
+    notes = f" ({'; '.join(source.notes)})" if source.notes else ""
+    return prefs, f"{source.name}: read as {said}{notes}: {prefs}"
+
+
+def _prefs_of_rows(
+    source: Source, header: Row, rows: Iterable[Row], kind: str | None, has_header: bool = False
+) -> tuple[Any, str]:
+    """The data of rows of text."""
+    forms = (lambda: table_of_rows(source, header, rows), lambda: rows)
+    return prefs_of_table(source, header, kind, *forms, has_header)
+
+
+def _names_users(layout: Layout, prefs: Rankings | Pairs) -> bool:
+    """Is the column of users all that was said of a table of comparisons?"""
+    has_columns = layout.call().keys() <= {"sep", "header", "columns"}
+    return has_columns and isinstance(prefs, Pairs) and set(layout.columns or ()) == {"user"}
+
+
+def _check_layout(source: Source) -> None:
+    """Refuse what a format does not have."""
+    is_text = source.ending not in (*PREFLIB, MATCHING, ".npz", ".parquet", ".pq", *SHEETS, *JSON)
+    for name in ("sep", "header"):
+        is_fine = is_text or (name == "header" and source.ending in SHEETS)
+        if getattr(source.layout, name) is not None and not is_fine:
+            raise source.error(None, f"{name} is for tables of text: leave it out")
+    if source.ending == ".npz" and source.layout.call().keys() & {"columns", "min_rating"}:
+        raise source.error(None, "columns and min_rating are for long tables, not for arrays")
+
+
+def _finish_clicks(source: Source, clicks: Clicks, options: dict[str, str | None]) -> Clicks:
+    """The clicks of users and items with enough of them, and the call that reads them again."""
+    layout = source.layout
+    if layout.min_clicks is not None:
+        if source.items is not None:
+            raise ValueError("min_clicks chooses the items: leave out items")
+        try:
+            core = keep_core(clicks, layout.min_clicks)
+        except ValueError as error:
+            raise source.error(None, str(error)) from None
+        lost = clicks.n_users - core.n_users, clicks.n_items - core.n_items
+        clicks = core
+        source.notes.append(
+            f"{lost[0]:,} users and {lost[1]:,} items with fewer than {layout.min_clicks} clicks "
+            "left out"
+        )
+    if clicks.times is not None:
+        known = clicks.times[~np.isnan(clicks.times)]
+        source.notes.append(
+            f"times from {time_in_words(known.min())} to {time_in_words(known.max())}"
+        )
+    call = {name: value for name, value in options.items() if value is not None} | layout.call()
+    if not call:
+        return clicks
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.items())
+    return replace(clicks, reading=f"pm.read(path, {arguments})")
+
+
+def _read_preflib(
+    source: Source,
+    kind: str | None,
+    encoding: str | None,
+    ties: str,
+    rng: np.random.Generator | int | None,
+) -> Rankings | Pairs:
+    text = decode(source, encoding)
+    if source.ending == MATCHING:
+        return read_matching(source, text, kind)
+    if kind not in (None, "rankings", "orderings"):
+        raise source.error(None, f"a PrefLib file holds orders, not {kind}")
+    return read_preflib(source, text, ties, as_rng(rng))
+
+
+def _read_arrays(source: Source, kind: str | None) -> Any:
+    """Arrays of NumPy, or a sparse matrix of SciPy."""
+    refuse_model(source, source.content)
+    try:
+        arrays = read_npz(source.content)
+    except WrongFileError as error:
+        raise source.error(None, f"these NumPy arrays cannot be read: the file {error}") from None
+    names: dict[str, Any] = {
+        name: [str(value) for value in arrays[name].ravel().tolist()]
+        for name in ("users", "items")
+        if name in arrays
+    }
+    weights = arrays.get("weights")
+    try:
+        if "rankings" in arrays and kind in (None, "rankings"):
+            return Preferences.from_rankings(arrays["rankings"], weights=weights, **names)
+        given: dict[str, Any] = {"weights": weights, "times": arrays.get("times")}
+        if "clicks" in arrays and kind in (None, "clicks", "wide-clicks"):
+            return Preferences.from_clicks(arrays["clicks"], **given, **names)
+        if "format" in arrays and "shape" in arrays and kind in (None, "clicks", "wide-clicks"):
+            matrix = sparse_matrix(arrays)
+            return Preferences.from_clicks(matrix, **given, **names)
+    except (ValueError, TypeError, KeyError, IndexError, NotImplementedError) as error:
+        raise source.error(None, str(error)) from None
+    raise source.error(
+        None,
+        f"wanted an array 'rankings' or 'clicks', or a sparse matrix, got {sorted(arrays)[:5]}",
+    )

@@ -1,0 +1,371 @@
+"""Tables of separated values: polars takes the plain blocks of a file, the csv module the rest."""
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.memory import as_size, available_memory
+from .checks import TooLargeError, name_in_file
+from .columns import NAMES, is_like_time, is_pairs, place_of, unnamed_columns, word
+from .source import MAX_LINE, Source, check_encoding, text_blocks
+from .table import Column, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DELIMITERS = ",;\t|"
+COLONS, UNIT = "::", "\x1f"  # of several characters, one takes the place
+MAX_COLUMNS = 1_000_000  # their names alone take some 15 seconds
+END = "endofthefile"  # a last line of our own: if it comes out as it went in, no quote is open
+COMMA = re.compile(r"^\s*([+-]?[0-9]+),([0-9]+)\s*$")
+ROWS = 1 << 16  # of cells as Python text, before they are packed: some 300 bytes each, 20 MB
+Row = tuple[int, list[str]]
+Rows = Iterable[Row]
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A table of separated values: its header, and where the rows begin."""
+
+    source: Source
+    encoding: str
+    delimiter: str
+    header: Row
+    first_line: int  # of the rows
+    has_points: bool  # or is a comma in a number a point?
+
+    def blocks(self) -> Iterator[bytes]:
+        """The lines of the rows, in blocks."""
+        n_before = self.first_line - 1
+        for block in _with_units(text_blocks(self.source, self.encoding), self.delimiter):
+            while n_before and block:
+                block, n_before = block[block.find(b"\n") + 1 :], n_before - 1
+            if block:
+                yield block
+
+    def rows(self) -> Iterator[Row]:
+        """Line number and stripped cells of each line that is not blank, with points in numbers;
+        the names of users and items stay as they are."""
+        rows = csv_rows(self.source, self.blocks(), self.delimiter, self.first_line)
+        if self.has_points:
+            return rows
+        names = {place for place, name in enumerate(self.header[1]) if word(name) in NAMES}
+        return (
+            (line, [c if at in names else COMMA.sub(r"\1.\2", c) for at, c in enumerate(cells)])
+            for line, cells in rows
+        )
+
+    def table(self) -> Table:
+        """A table in which each row has a cell for every column."""
+        spans: list[Sequence[int]] = []  # the line of each row, block by block
+
+        def blocks(places: list[int]) -> Iterator[list[Column]]:
+            spans.clear()
+            for frame, lines in self._frames():
+                spans.append(lines)
+                yield [self._numbers(frame.to_series(place), place) for place in places]
+            if not spans:
+                raise self.source.error(None, "there is a header, but no line after it")
+
+        def at(row: int) -> str:
+            for lines in spans:
+                if row < len(lines):
+                    return f"line {lines[row]}"
+                row -= len(lines)
+            raise IndexError(row)
+
+        return file_table(self.source, self.header[1], blocks, at)
+
+    def _frames(self) -> Iterator[tuple["pl.DataFrame", Sequence[int]]]:
+        """The rows in blocks, and the line of each.
+
+        From the first block on that is not plain, the csv module reads all.
+        """
+        line, blocks = self.first_line, self.blocks()
+        for block in blocks:
+            found = plain_frame(block, self.delimiter, len(self.header[1]), line)
+            if found is None:
+                blocks = itertools.chain([block], blocks)
+                rows = csv_rows(self.source, blocks, self.delimiter, line)
+                yield from packed_rows(full_rows(self.source, self.header, rows))
+                return
+            if len(found[0]):
+                yield found
+            line += block.count(b"\n")
+
+    def _numbers(self, column: "pl.Series", place: int) -> "pl.Series":
+        """A column with points in its numbers; the names of users and items stay as they are."""
+        if self.has_points or word(self.header[1][place]) in NAMES:
+            return column
+        return column.str.replace(COMMA.pattern, "$1.$2")
+
+
+def open_text(source: Source, encoding: str | None, kind: str | None) -> TextFile:
+    """Look at the first lines of a file of text: its delimiter, and its header."""
+    encoding = check_encoding(source, encoding)
+    delimiter = find_delimiter(
+        source, list(itertools.islice(_lines(text_blocks(source, encoding)), 10))
+    )
+    opened = TextFile(source, encoding, delimiter, (0, []), 1, True)
+    some = list(itertools.islice(opened.rows(), 10))
+    header, is_bare = header_of(source, some, kind)
+    first_line = 1
+    if not is_bare:
+        first = _reader(opened.blocks(), delimiter)
+        while not any(cell.strip() for cell in next(first)):
+            pass
+        first_line = first.line_num + 1
+    has_names = kind in ("orderings", "pairs") or is_pairs(header[1])
+    has_names = has_names or any(place_of(name) is not None for name in header[1])
+    return TextFile(source, encoding, delimiter, header, first_line, delimiter != ";" or has_names)
+
+
+def find_delimiter(source: Source, first: list[str]) -> str:
+    """What is between cells: as said, or by the ending, else the most frequent mark in the first
+    line that has one, of the first ten; two colons, as in MovieLens, if there is no other."""
+    if source.layout.sep is not None:
+        return source.layout.sep
+    if source.ending in (".tsv", ".tab"):
+        return "\t"
+    for line in first:
+        bare = re.sub(r'"[^"]*"', "", line)
+        if COLONS in bare and not any(mark in bare for mark in DELIMITERS):
+            return COLONS
+        if any(mark in bare for mark in DELIMITERS):
+            return max(DELIMITERS, key=bare.count)
+    return ","
+
+
+def _with_units(blocks: Iterator[bytes], delimiter: str) -> Iterator[bytes]:
+    """The blocks with one character for a delimiter of several."""
+    if len(delimiter) == 1:
+        return blocks
+    return (block.replace(delimiter.encode(), UNIT.encode()) for block in blocks)
+
+
+def plain_frame(
+    block: bytes, delimiter: str, n_columns: int, line: int
+) -> tuple["pl.DataFrame", Sequence[int]] | None:
+    """The rows of a block, by polars, and their lines; None unless each line is a row of so many
+    cells, which the csv module would read alike.
+
+    This is so if all bytes are accounted for: those of the cells, a delimiter or an end after each,
+    and the quotes, none of which is left in a cell.
+    """
+    import polars as pl
+
+    mark = delimiter if len(delimiter) == 1 else UNIT
+    if mark not in DELIMITERS + UNIT or n_columns < 2:
+        return None
+    try:
+        frame = pl.read_csv(
+            block,
+            has_header=False,
+            schema={str(place): pl.String for place in range(n_columns)},
+            separator=mark,
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    n_bytes = sum(int(column.str.len_bytes().sum()) for column in frame)
+    n_bytes += n_columns * len(frame) + block.count(b'"')
+    if n_bytes != len(block) or len(frame) != block.count(b"\n"):
+        return None
+    # A row of blank cells counts as a blank line.
+    first = frame.to_series(0)
+    may_be_blank = first.is_null() | (first < "!") | (first > "~")
+    if not may_be_blank.any():
+        return frame, range(line, line + len(frame))
+    texts = frame.filter(may_be_blank).with_columns(pl.all().fill_null("").str.strip_chars())
+    is_blank = np.zeros(len(frame), dtype=bool)
+    is_blank[may_be_blank.to_numpy()] = texts.select(pl.all_horizontal(pl.all() == "")).to_series()
+    lines = line + np.flatnonzero(~is_blank)
+    return frame.filter(~is_blank), lines  # type: ignore[return-value]
+
+
+# Rows
+
+
+def csv_rows(
+    source: Source, blocks: Iterator[bytes], delimiter: str = ",", line: int = 1
+) -> Iterator[Row]:
+    """Line number and stripped cells of each line that is not blank: what a row is, is said here.
+
+    The first line of the blocks has the number `line`.
+    """
+    reader = _reader(blocks, delimiter)
+    before, last = line - 1, (0, [""])
+    try:
+        for cells in reader:
+            if any(last[1]):
+                yield last
+            last = line, [cell.strip() for cell in cells]
+            line = before + reader.line_num + 1
+    except csv.Error as error:
+        raise source.error(line, f"this is no table: {error} (is a quote not closed?)") from None
+    if last[1] != [END]:
+        raise source.error(last[0], "a quote is opened, but not closed")
+
+
+def _reader(blocks: Iterator[bytes], delimiter: str) -> Any:
+    csv.field_size_limit(MAX_LINE)
+    mark = delimiter if len(delimiter) == 1 else UNIT
+    lines = itertools.chain(_lines(blocks), ["\n", END])
+    return csv.reader(lines, delimiter=mark, skipinitialspace=True)
+
+
+def _lines(blocks: Iterator[bytes]) -> Iterator[str]:
+    return (line for block in blocks for line in io.StringIO(block.decode(), newline="\n"))
+
+
+def header_of(source: Source, some: list[Row], kind: str | None) -> tuple[Row, bool]:
+    """The header of a table, by its first rows, and whether it is bare: then it gets a header."""
+    if not some:
+        raise source.error(None, "the file is empty")
+    line, first = some[0]
+    if len(first) > MAX_COLUMNS:
+        raise source.error(
+            line,
+            f"there are {len(first)} columns, and at most {MAX_COLUMNS} can be read: write a "
+            "line for each user and item",
+        )
+    layout = source.layout
+    if layout.header is not False and isinstance(layout.columns, list | tuple):
+        raise ValueError("columns as a list names those of a table without a header: header=False")
+    may_be_bare = layout.header is None and kind in (None, "clicks")
+    is_bare = layout.header is False or (
+        may_be_bare and all(is_rating_line(cells) for _, cells in some)
+    )
+    if not is_bare:
+        return (line, source.names(first, line)), False
+    names = unnamed_columns(len(first), first[2] if len(first) > 2 else "")
+    if isinstance(layout.columns, list | tuple):
+        names = list(layout.columns)
+    elif layout.columns is not None:
+        places = [f"column {place}" for place in range(len(first))]
+        names = list(source.names(places, None))
+    if len(names) != len(first):
+        raise source.error(
+            line, f"columns has {len(names)} names, and there are {len(first)} columns"
+        )
+    texts = [str(name) for name in names]
+    source.notes.append(f"no header, columns {', '.join(texts)}")
+    return (0, texts), True
+
+
+def is_rating_line(cells: list[str]) -> bool:
+    """Whether a line is one of ratings, as MovieLens has them: user, item, a rating from 0 to 10,
+    and a time in seconds since 1970.
+
+    >>> is_rating_line(["196", "242", "3", "881250949"]), is_rating_line(["1", "2", "3", "4"])
+    (True, False)
+    """
+    if len(cells) != 4 or not all(re.fullmatch(r"\d+(\.\d+)?", cell, re.A) for cell in cells):
+        return False
+    return float(cells[2]) <= 10 and is_like_time(cells[3])
+
+
+def full_rows(source: Source, header: Row, rows: Rows) -> Iterator[Row]:
+    """The rows, each as long as the header; empty cells beyond it are dropped."""
+    n_columns = len(header[1])
+    for line, cells in rows:
+        if len(cells) > n_columns and not any(cells[n_columns:]):
+            cells = cells[:n_columns]
+        if len(cells) != n_columns:
+            raise _uneven(source, line, len(cells), n_columns)
+        yield line, cells
+
+
+def refuse_uneven(
+    source: Source,
+    n_columns: int,
+    lines: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    codes: NDArray[np.int32],
+) -> None:
+    """Refuse the first row that is not as long as the header, empty cells beyond it aside."""
+    ends = np.where((codes[:, n_columns:] > 0).any(axis=1), sizes, np.minimum(sizes, n_columns))
+    if (ends != n_columns).any():
+        row = int((ends != n_columns).argmax())
+        raise _uneven(source, int(lines[row]), int(sizes[row]), n_columns)
+
+
+def _uneven(source: Source, line: int, n_cells: int, n_columns: int) -> ValueError:
+    advice = ": is there a decimal comma? Write a point" * (n_cells == 2 * n_columns)
+    return source.error(
+        line, f"there are {n_cells} cells, but the header has {n_columns} columns{advice}"
+    )
+
+
+def packed_codes(
+    source: Source, rows: Rows, least: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], list[str]]:
+    """Rows of any lengths as codes ``[row, place]`` of texts, with the line of each row and how
+    many cells it has; at least so many columns, code 0 for what is empty, or not there."""
+    known, rows = {"": 0}, iter(rows)
+    numbers, sizes, flat = ([np.empty(0, dtype=np.int64)] for _ in range(3))
+    while some := list(itertools.islice(rows, ROWS)):
+        numbers.append(np.array([line for line, _ in some]))
+        sizes.append(np.array([len(cells) for _, cells in some]))
+        codes = [known.setdefault(cell, len(known)) for _, cells in some for cell in cells]
+        flat.append(np.array(codes, dtype=np.int32))
+    lines, lengths = np.concatenate(numbers), np.concatenate(sizes)
+    width = max(least, int(lengths.max(initial=0)))
+    needed, available = 8 * len(lines) * width, available_memory()
+    if available is not None and needed > available:
+        raise TooLargeError(
+            f"{source.name}: this does not fit into memory: {len(lines):,} rows and {width:,} "
+            f"columns need {as_size(needed)}, and {as_size(available)} are available"
+        )
+    table = np.zeros((len(lines), width), dtype=np.int32)
+    table[np.arange(width) < lengths[:, None]] = np.concatenate(flat)
+    return lines, table, lengths, list(known)
+
+
+def packed_rows(rows: Rows) -> Iterator[tuple["pl.DataFrame", Sequence[int]]]:
+    """Rows of one length as frames of text, and the line of each row."""
+    import polars as pl
+
+    rows = iter(rows)
+    while some := list(itertools.islice(rows, ROWS)):
+        lines = np.array([line for line, _ in some], dtype=np.int64)
+        columns = zip(*(cells for _, cells in some), strict=True)
+        frame = pl.DataFrame(
+            [pl.Series(str(at), cells, dtype=pl.String) for at, cells in enumerate(columns)]
+        )
+        yield frame, lines  # type: ignore[misc]
+
+
+def table_of_rows(source: Source, header: Row, rows: Rows) -> Table:
+    """A table of rows of text, all at hand."""
+    blocks = list(packed_rows(full_rows(source, header, rows)))
+    if not blocks:
+        raise source.error(None, "there is a header, but no line after it")
+    lines = np.concatenate([lines for _, lines in blocks])
+    return file_table(
+        source,
+        header[1],
+        lambda places: ([frame.to_series(at) for at in places] for frame, _ in blocks),
+        lambda row: f"{source.row_word} {lines[row]}",
+    )
+
+
+def file_table(source: Source, names: Sequence[Hashable], blocks: Any, at: Any) -> Table:
+    """A table of a file, whose names are text."""
+    return Table(source.name, list(names), blocks, at, name_in_file, True, source.notes)
+
+
+def check_header(source: Source, header: Row) -> None:
+    """Refuse a name that two columns have."""
+    line, names = header
+    seen: set[str] = set()
+    for name in names:
+        if name and name in seen:
+            raise source.error(line, f"the header has {name!r} twice: give each column a name")
+        seen.add(name)

@@ -1,0 +1,446 @@
+"""Tables with a line for each user, of ranks, clicks or items by place; long tables of ranks."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._warn import warn
+from .blocks import Rankings
+from .checks import NO_NAME, text_of
+from .columns import (
+    NO_ITEM,
+    USER,
+    are_places,
+    find_column,
+    is_long,
+    may_be_pairs,
+    odd_place,
+    order_of_places,
+    pairs_by,
+    place_of,
+    refuse_pairs,
+    word,
+)
+from .preferences import ColumnWarning, Preferences
+from .source import Source
+from .table import Table, as_codes, distinct, join_names
+from .text import COMMA, Row, Rows, check_header, packed_codes, refuse_uneven
+from .ties import UNCLEAR, check_tied_ranks
+
+KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks", "pairs", "impressions")
+NO_HEADER = (
+    "there is no header: name the items in the first line; of clicks, say header=False, and "
+    "columns=['user', 'item', ...]"
+)
+MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
+YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.I | re.A)
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A table of text, whose header may be none: the cell of a row is ``texts[codes[row, place]]``,
+    an empty one has code 0; ``sizes[row]`` cells are there, and the row is in line ``lines[row]``.
+    """
+
+    source: Source
+    header: Row
+    lines: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    texts: list[str]
+
+    @property
+    def names(self) -> list[str]:
+        """The first line."""
+        return self.header[1]
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The number that each text stands for, yes and no too; NaN for none."""
+        texts = [YES_NO.get(text.lower(), text) for text in self.texts]
+        return np.array([float(x) if NUMBER.fullmatch(x) else np.nan for x in texts])
+
+    @cached_property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Which texts say something."""
+        return np.array([text.lower() not in MISSING for text in self.texts])
+
+    def error(self, problem: str, row: int | None = None, column: str | None = None) -> ValueError:
+        """An error in a row, or in the first line."""
+        line = self.header[0] if row is None else int(self.lines[row])
+        return self.source.error(line, problem, column)
+
+    def cells(self, row: int, places: list[int]) -> list[str]:
+        """Some cells of a row."""
+        return [self.texts[code] for code in self.codes[row, places]]
+
+
+def grid_of(source: Source, header: Row, rows: Rows) -> Grid:
+    """The cells of rows of text as codes."""
+    return Grid(source, header, *packed_codes(source, rows, len(header[1])))
+
+
+def read_wide(grid: Grid, kind: str | None, has_header: bool) -> tuple[Any, str]:
+    """The data of a table that is not long, and their kind: as said, or as the cells show."""
+    try:
+        refuse_pairs(grid.names)
+    except ValueError as error:
+        raise grid.error(str(error)) from None
+    try:
+        chosen = kind or recognise(grid)
+        if chosen == "orderings":
+            return read_orderings(grid, has_header), chosen
+        check_header(grid.source, grid.header)
+        if is_long(grid.names):
+            shown = ", ".join(grid.names[:5])
+            raise grid.error(f"the header {shown} is that of a long table")
+        refuse_uneven(grid.source, len(grid.names), grid.lines, grid.sizes, grid.codes)
+        if not len(grid.lines):
+            raise grid.source.error(None, "there is a header, but no line after it")
+        return read_ranks(grid, is_clicks=chosen == "wide-clicks"), chosen
+    except ValueError:
+        if kind is None and may_be_pairs(grid.names) and has_pairs(grid):
+            raise grid.error(pairs_by(grid.names)) from None
+        raise
+
+
+# Kinds
+
+
+def recognise(grid: Grid) -> str:
+    """The kind of a table, by its header and its values; what may be two is refused."""
+    refuse_odd_place(grid)
+    first, header = user_column(grid), grid.names
+    names = [name for at, name in enumerate(header) if at != first]
+    rest = np.delete(grid.codes, [first] * (first >= 0), axis=1)
+    is_known, numbers = grid.is_known[rest], grid.numbers[rest]
+    places = are_places(names)
+    if (is_known & ~np.isnan(numbers)).sum() >= max(is_known.sum() / 2, 1):
+        if places:
+            raise grid.error(
+                f"the header {', '.join(header[:5])} may name items or places: say which by "
+                "kind='rankings' or kind='orderings'"
+            )
+        if all(is_number(name) for name in names):
+            raise grid.error(NO_HEADER)
+        return _ranks_or_clicks(grid, numbers)
+    if places:
+        return "orderings"
+    refuse_decimal_commas(grid, np.ones(grid.codes.shape, dtype=bool))
+    if any(place_of(name) is not None for name in names):
+        strange = next(name for name in names if place_of(name) is None)
+        raise grid.error(_no_place(strange))
+    raise grid.error(
+        f"cannot tell from the header what this is, {', '.join(header[:5])!r}: name the columns "
+        "user and item (and rank), or rank1, rank2, ..., or user, better and worse; or say which "
+        "is which with columns={'user': ..., 'item': ...}, with header=False if there is none; or "
+        f"give kind, one of {', '.join(KINDS)}"
+    )
+
+
+def refuse_odd_place(grid: Grid) -> None:
+    """Refuse a column beside those of places that is none, and none of users: by its name, or, if
+    it is the first, by the items in it."""
+    header = grid.names
+    strange = odd_place(header)
+    has_users = any(word(cell) in USER for cell in header)
+    if strange is None and not has_users and len(header) > 2 and are_places(header[1:]):
+        known = np.flatnonzero(grid.is_known)
+        listed = np.intersect1d(known, grid.codes[:, 1:])
+        items = [grid.texts[code] for code in np.intersect1d(listed, grid.codes[:, 0])]
+        is_place = _is_user_word(header[0]) or place_of(header[0]) is not None
+        strange = header[0] if items and not is_place and not any(map(is_number, items)) else None
+    if strange is not None:
+        raise grid.error(_no_place(str(strange)))
+
+
+def _no_place(name: str) -> str:
+    return (
+        f"{name!r} is no known place: name the columns of places rank1, rank2, ..., and the column "
+        "of users 'user'"
+    )
+
+
+def _ranks_or_clicks(grid: Grid, numbers: NDArray[np.float64]) -> str:
+    """Of a table of numbers; one that may be counts is not guessed."""
+    if np.isin(numbers, (0, 1)).sum() == (~np.isnan(numbers)).sum():
+        return "wide-clicks"
+    for row in np.flatnonzero((numbers == 0).any(axis=1)):
+        known = np.sort(numbers[row][numbers[row] != 0])
+        known = known[~np.isnan(known)]
+        if not np.array_equal(known, np.arange(1, len(known) + 1)):
+            raise grid.error(
+                "these numbers, some of them 0, may be counts: say which by kind='wide-clicks', or "
+                "kind='rankings' (and leave empty what has no rank)",
+                int(row),
+            )
+    return "rankings"
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, yes or no."""
+    return text.lower() in YES_NO or NUMBER.fullmatch(text) is not None
+
+
+def refuse_decimal_commas(grid: Grid, is_asked: NDArray[np.bool_]) -> None:
+    """Refuse a number that is written with a comma, in one of these cells."""
+    has_comma = np.array([COMMA.fullmatch(text) is not None for text in grid.texts])
+    wrong = has_comma[grid.codes] & is_asked
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0]
+        text = grid.texts[grid.codes[row, place]][:40]
+        raise grid.error(f"{text!r} has a decimal comma: write a point, or whole numbers", row)
+
+
+def user_column(grid: Grid) -> int:
+    """The column of a wide table that names the users, -1 for none."""
+    found = _named_user_column(grid.names)
+    if found is not None:
+        return found
+    first = grid.codes[:, 0][grid.is_known[grid.codes[:, 0]]]
+    return 0 if np.isnan(grid.numbers[first]).sum() > len(first) / 2 else -1
+
+
+def _named_user_column(header: list[str]) -> int | None:
+    """The same as far as the header shows it."""
+    for place, cell in enumerate(header):
+        if word(cell) in USER:
+            return place
+    if _is_user_word(header[0]):
+        return 0
+    if len(header) > 2 and are_places(header[1:]):
+        return 0 if place_of(header[0]) is None else -1
+    return None
+
+
+def _is_user_word(name: str) -> bool:
+    """Whether a first column of this name is that of the users."""
+    header = word(name)
+    return header in ("", "id", "name", "nr", "no", "row", "index") or header.endswith("id")
+
+
+def has_pairs(grid: Grid) -> bool:
+    """Whether a user has two lines, or most of the sides are text, as no ranks of two items are."""
+    first = next(place for place, name in enumerate(grid.names) if word(name) in USER)
+    users = grid.codes[grid.sizes > first, first]
+    places = np.arange(grid.codes.shape[1])
+    sides = grid.codes[(places < grid.sizes[:, None]) & (places != first)]
+    is_text = np.isnan(grid.numbers[sides]).sum() > len(sides) / 2
+    return bool(is_text) or len(np.unique(users)) < len(users)
+
+
+# Ranks and clicks
+
+
+def read_ranks(grid: Grid, is_clicks: bool) -> Any:
+    """One line a user, one column an item."""
+    first, source = user_column(grid), grid.source
+    places = [place for place in range(len(grid.names)) if place != first]
+    items = [grid.names[place] for place in places]
+    for place, name in enumerate(grid.names):
+        if not name and place != first:
+            raise source.error(None, f"column {place + 1} has no name in the header")
+    for name in items:
+        if word(name) in NO_ITEM:
+            warn(
+                ColumnWarning(
+                    f"{source.name}: column {name!r} is read as an item: leave it out if it is not "
+                    "one"
+                )
+            )
+    codes = grid.codes[:, places]
+    values = grid.numbers[codes]
+    wrong = grid.is_known[codes] & np.isnan(values)
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0]
+        is_asked = np.zeros(grid.codes.shape, dtype=bool)
+        is_asked[row, places[place]] = True
+        refuse_decimal_commas(grid, is_asked)
+        text = grid.texts[codes[row, place]][:40]
+        raise grid.error(f"wanted a number, got {text!r}", row, items[place])
+    if np.isinf(values).any():
+        raise source.error(None, "there are numbers too large to be ranks")
+    users = None if first < 0 else [grid.texts[code] for code in grid.codes[:, first]]
+    if users is not None:
+        _check_users(grid, users)
+    try:
+        if is_clicks:
+            _check_cells(grid, items, values, np.nan_to_num(values) < 0, "0 or more")
+            return Preferences.from_clicks(np.nan_to_num(values) > 0, users=users, items=items)
+        _check_ranks(grid, items, values)
+        return Preferences.from_rankings(values, users=users, items=items)
+    except (ValueError, TypeError) as error:
+        if str(error).startswith(source.name):
+            raise
+        raise source.error(None, str(error)) from None
+
+
+def _check_ranks(grid: Grid, items: list[str], values: NDArray[np.float64]) -> None:
+    known = ~np.isnan(values)
+    ranks = np.where(known, values, 0.0)
+    is_odd = ranks != np.floor(ranks)
+    for row in np.flatnonzero(is_odd.any(axis=1)):  # items that tie may share a mean rank
+        _, places, counts = np.unique(ranks[row], return_inverse=True, return_counts=True)
+        is_odd[row] &= counts[places] == 1
+    wanted = f"a rank, a whole number from 1 to {len(items)}"
+    _check_cells(grid, items, values, is_odd | (ranks < 0) | (ranks > len(items)), wanted)
+    zeros = (values == 0).sum(axis=1)
+    if (zeros == 1).all() and (known.sum(axis=1) > 1).all():
+        raise grid.error(
+            "every user has one rank 0: ranks start at 1; leave the others empty", row=0
+        )
+    _check_ties(grid.error, np.arange(len(ranks)), ranks)
+
+
+def _check_ties(error: Any, rows: NDArray[Any], ranks: NDArray[np.float64]) -> None:
+    """Refuse the first user whose equal ranks are not clear: the one in ``rows[user]``."""
+    try:
+        check_tied_ranks(ranks)
+    except ValueError:
+        for row, mine in zip(rows, ranks, strict=True):
+            try:
+                check_tied_ranks([mine])
+            except ValueError:
+                raise error(UNCLEAR, int(row)) from None
+
+
+def _check_cells(
+    grid: Grid,
+    items: list[str],
+    values: NDArray[np.float64],
+    wrong: NDArray[np.bool_],
+    wanted: str,
+) -> None:
+    if wrong.any():
+        row, item = np.argwhere(wrong)[0]
+        count = f"{int(wrong.sum())} of {wrong.size} cells are wrong"
+        raise grid.error(f"wanted {wanted}, got {values[row, item]:g}; {count}", row, items[item])
+
+
+def _check_users(grid: Grid, users: list[str]) -> None:
+    seen: dict[str, int] = {}
+    for row, name in enumerate(users):
+        if not name:
+            raise grid.error("the user has no name", row)
+        if name in seen:
+            line = grid.lines[seen[name]]
+            raise grid.error(f"user {name!r} is there already, at line {line}", row)
+        seen[name] = row
+
+
+def rankings_of_long_table(table: Table) -> Rankings:
+    """Columns user, item, rank; the same row twice counts once."""
+    places = {what: find_column(table.names, what) for what in ("user", "item", "rank")}
+    at_rank = places.pop("rank")
+    coded = table.coded_table(places, {at_rank: as_codes()})
+    for what, place in places.items():
+        is_gap = coded.columns[what].codes < 0
+        if is_gap.any():
+            raise table.error("the cell is empty", int(is_gap.argmax()), table.names[place])
+    (rows,), users = join_names([coded.columns["user"]], None, "user")
+    (columns,), items = join_names([coded.columns["item"]], None, "item")
+    codes, values = distinct(coded.others[at_rank])
+    texts = [text_of(value) for value in [*values, None]]
+    texts = ["" if text.lower() in MISSING else text for text in texts]
+    numbers = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    ranks = np.array([numbers[text] for text in texts])[codes]  # by text
+    # A cell that is there twice must have one rank.
+    cells = rows.astype(np.int64) * len(items) + columns
+    _, firsts, inverse = np.unique(cells, return_index=True, return_inverse=True)
+    differs = ranks != ranks[firsts[inverse]]
+    if differs.any():
+        row = int(differs.argmax())
+        before = int(firsts[inverse[row]])
+        names, listed = (users[rows[row]], items[columns[row]]), list(numbers)
+        raise table.error(
+            f"{names[0]!r} ranks {names[1]!r} {listed[ranks[row]]}, but "
+            f"{listed[ranks[before]]} at {table.at(before)}",
+            row,
+        )
+    # Each rank is whole, or that of a tie, which may be a mean.
+    firsts = np.sort(firsts)
+    rows, columns, ranks = rows[firsts], columns[firsts], ranks[firsts]
+    listed = list(numbers)
+    known = np.array([float(text) if is_number(text) else np.nan for text in listed])[ranks]
+    shared = rows.astype(np.int64) * len(listed) + ranks
+    _, inverse, counts = np.unique(shared, return_inverse=True, return_counts=True)
+    is_said = np.array([bool(text) for text in listed])[ranks]
+    wrong = is_said & ~((known == np.floor(known)) | (~np.isnan(known) & (counts[inverse] > 1)))
+    is_beyond = is_said & ~((known >= 1) & (known <= len(items)))
+    if (wrong | is_beyond).any():
+        at = int((wrong | is_beyond).argmax())
+        text = listed[ranks[at]]
+        wanted = f"a rank from 1 to {len(items)}, the number of items, got {text}"
+        wanted = f"a rank, got {text[:40]!r}" if wrong[at] else wanted
+        raise table.error(f"wanted {wanted}", int(firsts[at]), table.names[at_rank])
+    table_of_ranks = np.zeros((len(users), len(items)))
+    table_of_ranks[rows[is_said], columns[is_said]] = known[is_said]
+    _check_ties(table.error, firsts[np.unique(rows, return_index=True)[1]], table_of_ranks)
+    return Preferences.from_rankings(table_of_ranks, users=users.tolist(), items=items.tolist())
+
+
+# Items by place
+
+
+def read_orderings(grid: Grid, has_header: bool) -> Rankings:
+    """One line a user, items, best first; a column of users only under a header."""
+    header, source = grid.names, grid.source
+    refuse_odd_place(grid)
+    first = -1 if len(header) < 2 else _named_user_column(header)
+    first = -1 if first is None else first
+    rest = [name for at, name in enumerate(header) if at != first]
+    places = are_places(rest)
+    are_numbers = all(
+        text.isdecimal()
+        for text in [*header, *(grid.texts[at] for at in np.unique(grid.codes))]
+        if text
+    )
+    is_header = has_header or (places and not (are_numbers and first < 0))
+    named = is_header and first >= 0
+    if first >= 0 and not places:
+        raise grid.error(
+            f"the header {', '.join(header[:5])} names no places: write user, rank1, rank2, ..."
+        )
+    order = None
+    if is_header and places:
+        try:
+            order = order_of_places(rest)
+        except ValueError as error:
+            raise grid.error(str(error)) from None
+    if is_header and not len(grid.lines):
+        raise grid.error("there is a header, but no line after it")
+    lines = [*([] if is_header else [grid.header[0]]), *grid.lines]
+    lists = [] if is_header else [list(header)]
+    columns = [at for at in range(grid.codes.shape[1]) if not (named and at == first)]
+    lists += [grid.cells(row, columns) for row in range(len(grid.lines))]
+    for row, (line, listed) in enumerate(zip(lines, lists, strict=True)):
+        if order is not None:
+            if any(listed[len(order) :]):
+                n_items = max(at for at, item in enumerate(listed, 1) if item)
+                raise source.error(
+                    line, f"there are {n_items} items, but the header has {len(order)} places"
+                )
+            listed = [listed[at] for at in order]
+        while listed and listed[-1] in NO_NAME:
+            listed.pop()
+        if "" in listed:
+            raise source.error(
+                line, f"place {listed.index('') + 1} is empty, but later ones are not"
+            )
+        if len(set(listed)) < len(listed):
+            twice = [item for item, n in Counter(listed).items() if n > 1]
+            raise source.error(line, f"{min(twice)!r} is there twice")
+        lists[row] = listed
+    users = [grid.texts[code] for code in grid.codes[:, first]] if named else None
+    if users is not None:
+        _check_users(grid, users)
+    try:
+        return Preferences.from_orderings(lists, users=users)
+    except ValueError as error:
+        raise source.error(None, str(error)) from None

@@ -1,1 +1,0 @@
-"""What users hand in, made into preferences: tables, lists, frames and dicts of every kind."""

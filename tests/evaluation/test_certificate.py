@@ -1,0 +1,71 @@
+"""The certificate: stated against observed, by groups."""
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.evaluation.certificate import certificate_of, check_cells, worst_of
+
+
+def cells(off, n_users=400, seed=1):
+    """Recommendations that are right but for users with one click, where they are `off`."""
+    rng = np.random.default_rng(seed)
+    stated = rng.uniform(0.1, 0.5, (n_users, 5))
+    n_clicks = np.where(np.arange(n_users) % 4 == 0, 1, 8)
+    truth = np.where(n_clicks[:, None] == 1, stated - off, stated)
+    observed = (rng.random(stated.shape) < truth).astype(float)
+    items = rng.integers(0, 10, stated.shape)
+    windows = np.full(n_users, 3)
+    return (
+        certificate_of(stated, observed, n_clicks, windows, items, np.arange(10)),
+        stated,
+        observed,
+    )
+
+
+def test_cells_have_the_means_of_their_users_and_all_recommendations():
+    found, stated, observed = cells(0.0)
+    one = next(cell for cell in found if cell.by == "users with" and cell.cell == "1 to 2 clicks")
+    assert one.stated == pytest.approx(stated[::4].mean())
+    assert one.observed == pytest.approx(observed[::4].mean())
+    assert (one.n_users, one.n_recommendations) == (100, 500)
+    assert one.low < one.observed < one.high
+    for by in ("users with", "items", "next clicks"):
+        assert sum(cell.n_recommendations for cell in found if cell.by == by) == 2000
+
+
+def test_the_verdict_is_the_worst_cell_that_matters():
+    right, *_ = cells(0.0)
+    assert worst_of(right) is None
+    assert check_cells(right).answer == "yes"
+    wrong, *_ = cells(0.1)
+    assert worst_of(wrong).cell == "1 to 2 clicks"
+    found = check_cells(wrong)
+    assert found.answer in ("with care", "no")
+    assert "furthest off for users with 1 to 2 clicks" in found.words
+    few, *_ = cells(0.1, n_users=80)  # 20 of them: too few to tell
+    assert check_cells(few).answer == "yes"
+
+
+def test_evaluate_and_check_have_one(tmp_path):
+    prefs = pm.simulate_clicks(300, 15, alpha=10, mean_clicks=6, rng=1).preferences
+    result = pm.evaluate(prefs, hide=2, k=3, method="personal", blend=False, rng=1)
+    assert {cell.by for cell in result.certificate} == {
+        "users with",
+        "items",
+        "next clicks",
+    }
+    assert "items clicked most" in result.summary()
+    pm.report(result.posterior, tmp_path / "r.html", evaluation=result)
+    assert "items clicked most" in (tmp_path / "r.html").read_text()
+
+
+def test_a_fit_that_is_judged_by_another_question_says_so():
+    shop = pm.datasets.online_retail(n_items=30, min_purchases=6)
+    with pytest.warns(pm.diagnostics.QuestionWarning, match="give calibrate='random'"):
+        found = pm.evaluate(
+            shop, 2, 3, "personal", split="random", calibrate="last", blend=False, rng=1
+        )
+    assert found.posterior.question == "the next clicks of this visit"
+    matched = pm.evaluate(shop, 2, 3, "personal", split="last", blend=False, rng=1)
+    assert matched.posterior.settings["options"]["calibration"] == "last"
