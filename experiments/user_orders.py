@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 import paper
 import pseudomallows as pm
-from pseudomallows.kernels.pseudo_draws import draw_consensuses
+from pseudomallows.kernels.pseudo_draws import cells_of, draw_consensuses
 from pseudomallows.rankings import orderings_of
 from pseudomallows.scores import rank_divergence, share_of_ranks
 
@@ -55,7 +55,8 @@ def draw_rankings(
     log_weights = -alpha / n_items * np.abs(places[:, None] - places)
     rankings = np.empty((n_draws, n_items), dtype=np.int32)
     logs = np.empty(n_draws)
-    draw_consensuses(rng.integers(2**63), log_weights, orders, rankings, logs)
+    cells = cells_of(log_weights, has_foresight=False)
+    draw_consensuses(rng.integers(2**63), 0, cells, orders, False, rankings, logs)
     return rankings, logs
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 import pseudomallows as pm
-from pseudomallows.kernels.balancing import assignment_prices, newton_direction, sinkhorn
+from pseudomallows.kernels.balancing import newton_direction
 from pseudomallows.paper import balanced as balance
 
 
@@ -37,10 +38,11 @@ def test_real_costs_are_balanced(n_users, n_items, alpha):
 
 def test_plain_sinkhorn_goes_to_the_same_matrix():
     log_weights = -3 * np.random.default_rng(1).random((6, 6))
-    rows, columns = np.ones(6), np.ones(6)
-    sinkhorn(np.exp(log_weights), 500, rows, columns)
-    plain = log_weights + np.log(rows)[:, None] + np.log(columns)
-    assert np.abs(plain - balance.balance_weights(log_weights)).max() < 1e-5
+    plain = np.exp(log_weights)
+    for _ in range(500):
+        plain /= plain.sum(axis=1, keepdims=True)
+        plain /= plain.sum(axis=0)
+    assert np.abs(np.log(plain) - balance.balance_weights(log_weights)).max() < 1e-5
 
 
 def test_stopping_early_is_said_with_the_numbers():
@@ -64,14 +66,6 @@ def test_sharp_weights_are_balanced_quickly_and_cells_may_vanish():
 
 
 @pytest.mark.kernel
-def test_sinkhorn_scales_rows_then_columns():
-    matrix, scales = np.array([[2.0, 1.0], [1.0, 4.0]]), np.ones((2, 2))
-    sinkhorn(matrix, 1, *scales)
-    assert scales[0] == pytest.approx([1 / 3, 1 / 5])
-    assert scales[1] == pytest.approx([1 / (2 / 3 + 1 / 5), 1 / (1 / 3 + 4 / 5)])
-
-
-@pytest.mark.kernel
 def test_a_newton_direction_solves_its_equations():
     matrix = np.random.default_rng(1).random((5, 5)) + 0.1
     rows, columns = matrix.sum(axis=1), matrix.sum(axis=0)
@@ -81,18 +75,9 @@ def test_a_newton_direction_solves_its_equations():
     assert matrix.T @ steps[0] + columns * steps[1] == pytest.approx(1 - columns)
 
 
-@pytest.mark.kernel
 def test_assignment_prices_support_the_best_assignment():
     log_weights = -50 * np.random.default_rng(4).random((7, 7))
-    from scipy.optimize import linear_sum_assignment
-
-    items, ranks = linear_sum_assignment(log_weights, maximize=True)
-    columns = np.empty(7)
-    assignment_prices(log_weights, items[np.argsort(ranks)], columns)
-    rows = -log_weights[items, ranks] - columns[ranks]
+    rows, columns = balance.assignment_prices(log_weights)
     priced = log_weights + rows[:, None] + columns
-    assert priced[items, ranks] == pytest.approx(np.zeros(7))
+    assert priced[linear_sum_assignment(priced, maximize=True)] == pytest.approx(np.zeros(7))
     assert priced.max() < 1e-6
-    scales = np.ones((2, 7))
-    sinkhorn(np.exp(priced), 2000, *scales)
-    assert np.abs(sums(priced + np.log(scales[0])[:, None] + np.log(scales[1])) - 1).max() < 0.05

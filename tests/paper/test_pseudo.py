@@ -267,32 +267,37 @@ def test_v_rankings_are_drawn_with_equal_probability(n_items):
 
 
 @pytest.mark.kernel
-def test_compiled_and_interpreted_kernels_are_equal():
+@pytest.mark.parametrize("has_foresight", [False, True])
+def test_compiled_and_interpreted_kernels_are_equal(has_foresight):
     log_weights = -np.random.default_rng(1).random((6, 6)) * 5
+    cells = kernels.cells_of(log_weights, has_foresight)
     orders = np.array([np.random.default_rng(i).permutation(6) for i in range(20)])
     results = []
     for draw in (kernels.draw_consensuses, interpreted(kernels.draw_consensuses)):
         consensus, logs = np.empty((20, 6), dtype=np.int32), np.empty(20)
-        draw(3, log_weights, orders, consensus, logs)
+        draw(3, 0, cells, orders, False, consensus, logs)
         results.append((consensus, logs))
     assert (results[0][0] == results[1][0]).all()
     assert (results[0][1] == results[1][1]).all()
-    for order, row, value in zip(orders, *results[0], strict=True):
-        assert interpreted(kernels.log_probability_of)(log_weights, order, row) == pytest.approx(
-            value
-        )
+    (drawn, logs), values = results[0], np.empty(20)
+    interpreted(kernels.draw_consensuses)(3, 0, cells, orders, True, drawn, values)
+    assert values == pytest.approx(logs)
 
 
 @pytest.mark.kernel
 def test_weights_that_underflow_are_no_trouble():
     sharp = np.array([[0.0, -2500.0, -3000.0], [0.0, -2000.0, -2500.0], [0.0, -900.0, -1000.0]])
     consensus, logs = np.empty((1, 3), dtype=np.int32), np.empty(1)
-    kernels.draw_consensuses(1, sharp, np.array([[0, 1, 2]]), consensus, logs)
+    cells, orders = kernels.cells_of(sharp, False), np.array([[0, 1, 2]])
+    kernels.draw_consensuses(1, 0, cells, orders, False, consensus, logs)
     assert consensus.tolist() == [[1, 2, 3]]
     marginals = np.empty((3, 3))
     assert subsets.posterior_by_subsets(sharp, marginals) == pytest.approx(-3000, abs=1e-6)
     assert np.isfinite(marginals).all()
-    assert subsets.pseudo_by_subsets(sharp, np.arange(3), False, marginals) == pytest.approx(-3000)
+    elbo = subsets.pseudo_by_subsets(
+        sharp, np.arange(3), False, 0.0, subsets.room_for_sets(3), marginals
+    )
+    assert elbo == pytest.approx(-3000)
 
 
 @given(st.integers(2, 6), st.integers(0, 1000))

@@ -164,12 +164,11 @@ def test_likely_subsets_give_the_marginals(least):
     law = pm.PseudoMallows(rankings, 2.0)
     log_weights, order = -2.0 / 4 * law.costs, np.array([2, 0, 3, 1])
     expected = np.array(naive.marginals(naive.pseudo_mallows(rankings, 2.0, order.tolist())))
-    kernel = subsets.pseudo_by_likely_subsets
+    kernel = subsets.pseudo_by_subsets
     for function in (kernel, getattr(kernel, "py_func", kernel)):
-        probability, marginals = np.zeros(16), np.empty((4, 4))
-        sets = np.empty((2, math.comb(4, 2)), dtype=np.int64)
-        function(log_weights, order, least, probability, sets, marginals)
-        assert not probability.any()
+        room, marginals = subsets.room_for_sets(4), np.empty((4, 4))
+        function(log_weights, order, False, least, room, marginals)
+        assert not room[0].any()
         np.testing.assert_allclose(marginals, expected, atol=max(1e-12, 10 * least))
 
 
@@ -177,10 +176,8 @@ def test_likely_subsets_give_the_marginals(least):
 def test_unlikely_subsets_are_left_out():
     log_weights = np.array([[0.0, -50.0], [-50.0, 0.0]])
     marginals = np.empty((2, 2))
-    sets = np.empty((2, 2), dtype=np.int64)
-    subsets.pseudo_by_likely_subsets(
-        log_weights, np.array([0, 1]), 1e-6, np.zeros(4), sets, marginals
-    )
+    room = subsets.room_for_sets(2)
+    subsets.pseudo_by_subsets(log_weights, np.array([0, 1]), False, 1e-6, room, marginals)
     assert marginals[1].tolist() == [0.0, 1.0]
 
 
@@ -189,13 +186,11 @@ def test_shares_too_small_for_a_number_list_no_set_twice():
     n_items = 5
     log_weights = -200.0 * np.abs(np.arange(n_items)[:, None] - np.arange(n_items))
     marginals = np.empty((n_items, n_items))
-    sets = np.empty((2, math.comb(n_items, n_items // 2)), dtype=np.int64)
-    probability = np.zeros(1 << n_items)
-    kernel = subsets.pseudo_by_likely_subsets
-    interpreted = getattr(kernel, "py_func", kernel)  # it would see the end of `sets`
-    interpreted(log_weights, np.arange(n_items), 0.0, probability, sets, marginals)
+    room, kernel = subsets.room_for_sets(n_items), subsets.pseudo_by_subsets
+    interpreted = getattr(kernel, "py_func", kernel)  # it would see the end of the lists
+    interpreted(log_weights, np.arange(n_items), False, 0.0, room, marginals)
     np.testing.assert_allclose(marginals, np.eye(n_items), atol=1e-12)
-    assert not probability.any()
+    assert not room[0].any()
 
 
 # The divergence

@@ -1,4 +1,4 @@
-"""Balancing a matrix of weights: prices of rows and columns.
+"""Newton's step of balancing a matrix of weights.
 
 The innermost loops add to a whole row at a time, so that the compiler can do several cells at once;
 plain loops, since for matrices of this size the threads of a BLAS cost more than they bring.
@@ -9,54 +9,6 @@ import numpy as np
 from .compiled import compiled
 
 TINY = 1e-20  # a cell below this is no match for the ridge; its products would be slow to add
-
-
-@compiled
-def assignment_prices(log_weights, row_of, column_prices):
-    """Fill the column prices that support the best assignment, `row_of[column]`.
-
-    With them, and the row prices that make its cells 1, no cell is above 1: the dual of the
-    assignment problem, as shortest paths (Bellman and Ford) from column to column.
-    """
-    n_items = len(log_weights)
-    column_prices[:] = 0.0
-    fell = np.ones(n_items, dtype=np.bool_)  # since the last step from this column
-    for _ in range(n_items):
-        for column in range(n_items):
-            if not fell[column]:
-                continue
-            fell[column] = False
-            row = row_of[column]
-            base = column_prices[column] + log_weights[row, column]
-            for other in range(n_items):
-                price = base - log_weights[row, other]
-                if price < column_prices[other] - 1e-9 * (1.0 + abs(price)):
-                    column_prices[other] = price
-                    fell[other] = True
-        if not fell.any():
-            break
-
-
-@compiled
-def sinkhorn(matrix, n_rounds, row_scales, column_scales):
-    """Scale the rows, then the columns, to unit sums, `n_rounds` times; none may sum to 0."""
-    turned = matrix.T.copy()
-    for _ in range(n_rounds):
-        invert_sums(turned, column_scales, row_scales)
-        invert_sums(matrix, row_scales, column_scales)
-
-
-@compiled
-def invert_sums(matrix, row_scales, column_scales):
-    """Set the column scales so that every column of the scaled matrix sums to 1."""
-    n_items = len(matrix)
-    column_scales[:] = 0.0
-    for row in range(n_items):
-        scale = row_scales[row]
-        for column in range(n_items):
-            column_scales[column] += scale * matrix[row, column]
-    for column in range(n_items):
-        column_scales[column] = 1.0 / column_scales[column]
 
 
 @compiled

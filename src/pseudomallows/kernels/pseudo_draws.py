@@ -1,6 +1,12 @@
 """The Pseudo-Mallows law of a consensus: item by item, each among the ranks still free.
 
-`log_weights[item, rank - 1]` is -alpha / n_items * costs, or its balanced form.
+The weight of rank r for the visited item i is W[i, r], exp(-alpha / n_items * costs) (Algorithm 1).
+
+With foresight it leaves a rank to an item still to come that can hardly do without it: W is the
+balanced matrix, and the weight W[i, r] times the product, over the items j still to come, of
+1 - W[j, r] / S[j], S[j] being the weight of j on the free ranks: the probability that nobody else
+wants r, if all who come chose at once. It is kept up to date rank by rank, over the cells of W that
+matter only; what is left out of it makes a draw a little worse, never its probability.
 """
 
 from typing import NamedTuple
@@ -11,55 +17,97 @@ from numpy.typing import NDArray
 from .compiled import compiled
 from .streams import start_stream, uniform
 
+LOG_LEAST = float(np.log(1e-5))  # cells below it are left out of the products
+MOST = 0.9999  # of W / S: an item with one rank left would leave the others no weight there at all
+FLOOR = 1e-200  # of a product and of a sum: below, a logarithm takes over
 
-class RankWeights(NamedTuple):
-    """`logs[item, rank - 1]` are log weights, `table[item, rank - 1]` their exponentials with the
-    largest of each row 1, and `highests[item]` the logs of these largest."""
 
-    logs: NDArray[np.float64]
+class Cells(NamedTuple):
+    """`log_weights[item, rank - 1]`; `table`, their exponentials with the largest of each row 1,
+    and `highests`, the logs of these largest. Then the cells that foresight looks at: of item i,
+    `ranks[starts[i]:starts[i + 1]]` (from 0) with their `values`; of rank r,
+    `items[of_ranks[r]:of_ranks[r + 1]]` with `their_values`."""
+
+    log_weights: NDArray[np.float64]
     table: NDArray[np.float64]
     highests: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+    values: NDArray[np.float64]
+    of_ranks: NDArray[np.int64]
+    items: NDArray[np.int64]
+    their_values: NDArray[np.float64]
+
+
+def cells_of(log_weights: NDArray[np.float64], has_foresight: bool) -> Cells:
+    """Foresight looks at the cells above `LOG_LEAST`; without it, at none."""
+    highests = log_weights.max(axis=1)
+    table = np.exp(log_weights - highests[:, None])
+    matter = (log_weights > LOG_LEAST) & has_foresight
+    items, ranks = np.nonzero(matter)
+    starts = np.concatenate([[0], np.cumsum(matter.sum(axis=1))])
+    ranks_of, items_of = np.nonzero(matter.T)
+    of_ranks = np.concatenate([[0], np.cumsum(matter.sum(axis=0))])
+    values, theirs = np.exp(log_weights[items, ranks]), np.exp(log_weights[items_of, ranks_of])
+    by_item = starts, ranks, values
+    return Cells(log_weights, table, highests, *by_item, of_ranks, items_of, theirs)
 
 
 @compiled
-def draw_consensus(stream, rank_weights, visit_order, free, weights, consensus):
-    """Draw a consensus, the items in `visit_order` (Algorithm 1); return its log probability.
-
-    `rank_weights` come from `exponentials`; `free` and `weights` are scratch.
-    """
-    log_weights, table, highests = rank_weights
-    n_items = len(visit_order)
-    log_probability = 0.0
-    for rank in range(n_items):
-        free[rank] = rank
-    for step in range(n_items):
-        item, n_free = visit_order[step], n_items - step
-        highest, total = highests[item], 0.0
-        for slot in range(n_free):
-            weights[slot] = table[item, free[slot]]
-            total += weights[slot]
-        if total < 1e-200:  # the likely ranks are gone, and the others near underflow
-            highest, total = weigh_free(log_weights[item], free, n_free, weights)
-        u = uniform(stream) * total
-        slot = 0
-        while slot < n_free - 1 and u >= weights[slot]:
-            u -= weights[slot]
-            slot += 1
-        rank = free[slot]
-        log_probability += log_weights[item, rank] - highest - np.log(total)
-        consensus[item] = rank + 1
-        free[slot] = free[n_free - 1]
-    return log_probability
-
-
-@compiled
-def exponentials(log_weights):
-    """The log weights with their exponentials: `RankWeights`."""
-    table, highests = np.empty(log_weights.shape), np.empty(len(log_weights))
-    for item in range(len(log_weights)):
-        highests[item] = log_weights[item].max()
-        table[item] = np.exp(log_weights[item] - highests[item])
-    return RankWeights(log_weights, table, highests)
+def draw_consensuses(seed, first, cells, visit_orders, is_given, rankings, logs):
+    """Fill `rankings[draw, item]`, or take them if `is_given`, and `logs[draw]`: their log
+    probabilities, given `visit_orders[draw]`. `first` is the number of the first draw."""
+    log_weights, n_items = cells.log_weights, len(cells.log_weights)
+    everything = np.ones(n_items)  # of an item's weight is free, at first
+    unwanted = np.ones(n_items)
+    for item in range(n_items):
+        left = 0.0
+        for cell in range(cells.starts[item], cells.starts[item + 1]):
+            left += cells.values[cell]
+        everything[item] = left
+        for cell in range(cells.starts[item], cells.starts[item + 1]):
+            unwanted[cells.ranks[cell]] *= 1.0 - min(cells.values[cell] / left, MOST)
+    stream = np.empty(1, dtype=np.uint64)
+    left, products, weights = np.empty(n_items), np.empty(n_items), np.empty(n_items)
+    free = np.empty(n_items, dtype=np.int64)
+    is_free, comes = np.empty(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.bool_)
+    for draw in range(len(visit_orders)):
+        start_stream(seed, first + draw, 0, stream)
+        for item in range(n_items):
+            left[item], products[item] = everything[item], unwanted[item]
+            is_free[item], comes[item], free[item] = True, True, item
+        logs[draw] = 0.0
+        for step in range(n_items):
+            item, n_free = visit_orders[draw, step], n_items - step
+            comes[item] = False
+            for cell in range(cells.starts[item], cells.starts[item + 1]):
+                rank = cells.ranks[cell]
+                if is_free[rank]:  # the item itself no longer stands in its way
+                    products[rank] /= 1.0 - min(cells.values[cell] / left[item], MOST)
+            highest, total, foresees = cells.highests[item], 0.0, True
+            for slot in range(n_free):
+                weights[slot] = cells.table[item, free[slot]] * products[free[slot]]
+                total += weights[slot]
+            if total < FLOOR:  # the likely ranks are gone: what others want matters no more
+                highest, total = weigh_free(log_weights[item], free, n_free, weights)
+                foresees = False
+            slot = 0
+            if is_given:
+                while free[slot] != rankings[draw, item] - 1:
+                    slot += 1
+            else:
+                u = uniform(stream) * total
+                while slot < n_free - 1 and u >= weights[slot]:
+                    u -= weights[slot]
+                    slot += 1
+                rankings[draw, item] = free[slot] + 1
+            taken = free[slot]
+            logs[draw] += log_weights[item, taken] - highest - np.log(total)
+            if foresees:
+                logs[draw] += np.log(products[taken])
+            free[slot] = free[n_free - 1]
+            is_free[taken] = False
+            take_rank(cells, taken, is_free, comes, left, products)
 
 
 @compiled
@@ -76,37 +124,17 @@ def weigh_free(row, free, n_free, weights):
 
 
 @compiled
-def draw_consensuses(seed, log_weights, visit_orders, consensus, log_probabilities):
-    """Fill `consensus[draw, item]` and `log_probabilities[draw]`, given `visit_orders[draw]`."""
-    n_items = len(log_weights)
-    free, weights = np.empty(n_items, dtype=np.int64), np.empty(n_items)
-    rank_weights, stream = exponentials(log_weights), np.empty(1, dtype=np.uint64)
-    for draw in range(len(visit_orders)):
-        start_stream(seed, draw, 0, stream)
-        log_probabilities[draw] = draw_consensus(
-            stream, rank_weights, visit_orders[draw], free, weights, consensus[draw]
-        )
-
-
-@compiled
-def log_probability_of(log_weights, visit_order, consensus):
-    """Log probability of a consensus, given the visit order (equation 7 of the paper)."""
-    n_items = len(visit_order)
-    free, slots = np.arange(n_items), np.arange(n_items)  # slots[rank]: where in `free` it is
-    weights = np.empty(n_items)
-    log_probability = 0.0
-    for step in range(n_items):
-        item, n_free = visit_order[step], n_items - step
-        highest, total = weigh_free(log_weights[item], free, n_free, weights)
-        rank = consensus[item] - 1
-        log_probability += log_weights[item, rank] - highest - np.log(total)
-        slot, moved = slots[rank], free[n_free - 1]
-        free[slot], slots[moved] = moved, slot
-    return log_probability
-
-
-@compiled
-def log_probabilities_of(log_weights, visit_orders, consensus, log_probabilities):
-    """Fill `log_probabilities[draw]` of one consensus for many visit orders."""
-    for draw in range(len(visit_orders)):
-        log_probabilities[draw] = log_probability_of(log_weights, visit_orders[draw], consensus)
+def take_rank(cells, taken, is_free, comes, left, products):
+    """Take a rank from the items still to come that want it: they want their other ranks more."""
+    for entry in range(cells.of_ranks[taken], cells.of_ranks[taken + 1]):
+        item = cells.items[entry]
+        if not comes[item]:
+            continue
+        before = left[item]
+        left[item] = after = max(before - cells.their_values[entry], FLOOR)
+        for cell in range(cells.starts[item], cells.starts[item + 1]):
+            rank = cells.ranks[cell]
+            if is_free[rank]:
+                value = cells.values[cell]
+                change = (1.0 - min(value / after, MOST)) / (1.0 - min(value / before, MOST))
+                products[rank] = max(products[rank] * change, FLOOR)

@@ -3,10 +3,13 @@
 2^n states instead of n! rankings: exact up to some 20 items. Bit r of `used` is rank r + 1.
 """
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from .compiled import compiled
-from .foresight import LOG_LEAST, MOST
+from .pseudo_draws import LOG_LEAST, MOST
 
 
 @compiled
@@ -21,7 +24,8 @@ def count_bits(bits):
 
 @compiled
 def share_free(row, used, shares):
-    """Fill `shares[rank]` with the probability that an item of log weights `row` takes it."""
+    """Fill `shares[rank]` with the probability that an item of log weights `row` takes it; return
+    the log of the sum of the weights."""
     highest, total = -np.inf, 0.0
     for rank in range(len(row)):
         if not used >> rank & 1:
@@ -33,43 +37,73 @@ def share_free(row, used, shares):
             total += shares[rank]
     for rank in range(len(row)):
         shares[rank] /= total
+    return highest + np.log(total)
+
+
+def room_for_sets(n_items: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Room for `pseudo_by_subsets`: a number of each set, and two lists of all sets of a size."""
+    most = math.comb(n_items, n_items // 2)
+    return np.zeros(1 << n_items), np.empty((2, most), dtype=np.int64)
 
 
 @compiled
-def pseudo_by_subsets(log_weights, visit_order, has_foresight, marginals):
+def pseudo_by_subsets(log_weights, visit_order, has_foresight, least, room, marginals):
     """ELBO of the Pseudo-Mallows law of one visit order; fills `marginals[item, rank - 1]`.
 
     The ELBO is the mean of the log of a ranking's weight, up to a constant the posterior, over its
-    probability: without foresight, of the product of the denominators (equation 13).
+    probability: without foresight, of the product of the denominators (equation 13). Sets less
+    likely than `least` are left out, and only sets that are reached cost time. `room` comes from
+    `room_for_sets`; the number of each set is 0 before and after.
     """
-    n_items = len(visit_order)
-    probability = np.zeros(1 << n_items)  # of each set of ranks in use
+    n_items, elbo = len(visit_order), 0.0
+    probability, sets = room
     shares = np.empty(n_items)
-    probability[0] = 1.0
-    elbo = 0.0
     marginals[:] = 0.0
-    for used in range((1 << n_items) - 1):
-        here = probability[used]
-        if here == 0.0:
-            continue
-        step = count_bits(used)
-        item = visit_order[step]
-        share_free(log_weights[item], used, shares)
-        if has_foresight:
-            leave_to_others(log_weights, visit_order[step + 1 :], used, shares)
-        for rank in range(n_items):
-            if shares[rank] > 0.0:
+    now, n_now = 0, 1
+    sets[0, 0] = 0
+    probability[0] = 1.0
+    for step in range(n_items):
+        item, n_then = visit_order[step], 0
+        for place in range(n_now):
+            used = sets[now, place]
+            here = probability[used]
+            probability[used] = 0.0
+            if here < least:
+                continue
+            log_sum = share_free(log_weights[item], used, shares)
+            if has_foresight:
+                leave_to_others(log_weights, visit_order[step + 1 :], used, shares)
+                log_sum = mean_log_ratio(log_weights[item], shares)
+            elbo += here * log_sum
+            for rank in range(n_items):
                 share = here * shares[rank]
-                elbo += share * (log_weights[item, rank] - np.log(shares[rank]))
-                marginals[item, rank] += share
-                probability[used | 1 << rank] += share
+                if share > 0.0:  # so that a set is listed once
+                    then = used | 1 << rank
+                    if probability[then] == 0.0:
+                        sets[1 - now, n_then] = then
+                        n_then += 1
+                    probability[then] += share
+                    marginals[item, rank] += share
+        now, n_now = 1 - now, n_then
+    for place in range(n_now):
+        probability[sets[now, place]] = 0.0
     return elbo
+
+
+@compiled
+def mean_log_ratio(row, shares):
+    """Mean of the log of a rank's weight over its probability."""
+    mean = 0.0
+    for rank in range(len(row)):
+        if shares[rank] > 0.0:
+            mean += shares[rank] * (row[rank] - np.log(shares[rank]))
+    return mean
 
 
 @compiled
 def leave_to_others(log_weights, others, used, shares):
     """Multiply `shares[rank]` by the probability that none of the others wants that free rank, by
-    the definition of `foresight.py`; they sum to 1 again."""
+    the definition of `pseudo_draws.py`; they sum to 1 again."""
     n_items = len(shares)
     for other in others:
         left = 0.0
@@ -112,39 +146,3 @@ def posterior_by_subsets(log_weights, marginals):
                 step = before[used] + log_weights[item, rank] + after[used | 1 << rank]
                 marginals[item, rank] += np.exp(step - after[0])
     return after[0]
-
-
-@compiled
-def pseudo_by_likely_subsets(log_weights, visit_order, least, probability, sets, marginals):
-    """Fill `marginals[item, rank - 1]` of one visit order, without sets less likely than `least`.
-
-    Only sets that are reached cost time. `probability[set]` is all 0 before and after, and
-    `sets[0]` and `sets[1]` are scratch that can hold all sets of one size.
-    """
-    n_items = len(visit_order)
-    shares = np.empty(n_items)
-    marginals[:] = 0.0
-    now, n_now = 0, 1
-    sets[0, 0] = 0
-    probability[0] = 1.0
-    for step in range(n_items):
-        item, n_then = visit_order[step], 0
-        for place in range(n_now):
-            used = sets[now, place]
-            here = probability[used]
-            probability[used] = 0.0
-            if here < least:
-                continue
-            share_free(log_weights[item], used, shares)
-            for rank in range(n_items):
-                share = here * shares[rank]
-                if share > 0.0:  # so that a set is listed once
-                    then = used | 1 << rank
-                    if probability[then] == 0.0:
-                        sets[1 - now, n_then] = then
-                        n_then += 1
-                    probability[then] += share
-                    marginals[item, rank] += share
-        now, n_now = 1 - now, n_then
-    for place in range(n_now):
-        probability[sets[now, place]] = 0.0

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._warn import warn
-from ..kernels.balancing import assignment_prices, newton_direction, sinkhorn
+from ..kernels.balancing import newton_direction
 from ..posterior.diagnostics import BalanceWarning
 
 # With half and with twice of each of the next three, 20 and 100 items took 3 Newton steps or none.
@@ -27,7 +27,7 @@ def balance_weights(log_weights: Array, *, max_steps: int = MAX_STEPS) -> Array:
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    rows, columns = _assignment_start(log_weights)
+    rows, columns = assignment_prices(log_weights)
     matrix = _scale(log_weights, rows, columns)
     for step in range(max_steps + 1):
         error = _error(matrix)
@@ -40,12 +40,20 @@ def balance_weights(log_weights: Array, *, max_steps: int = MAX_STEPS) -> Array:
     return np.asarray(log_weights + rows[:, None] + columns)
 
 
-def _assignment_start(log_weights: Array) -> tuple[Array, Array]:
+def assignment_prices(log_weights: Array) -> tuple[Array, Array]:
+    """Prices with which the cells of the best assignment are 1, and no cell is above: the dual of
+    the assignment problem, as shortest paths (Bellman and Ford) from column to column."""
     from scipy.optimize import linear_sum_assignment
 
     items, ranks = linear_sum_assignment(log_weights, maximize=True)
-    columns = np.empty(len(log_weights))
-    assignment_prices(log_weights, items[np.argsort(ranks)], columns)
+    assigned = log_weights[items[np.argsort(ranks)]]  # of each column, the row that has it
+    paths = np.diag(assigned)[:, None] - assigned
+    columns = np.zeros(len(log_weights))
+    for _ in range(len(columns)):
+        prices = (columns[:, None] + paths).min(axis=0)
+        if (prices >= columns - 1e-9 * (1.0 + np.abs(prices))).all():  # less is rounding
+            break
+        columns = np.minimum(columns, prices)
     return -log_weights[items, ranks] - columns[ranks], columns
 
 
@@ -57,10 +65,12 @@ def _scale(log_weights: Array, rows: Array, columns: Array) -> Array:
     """Scale rows and columns in turn: first by logarithms, after which no sum can vanish."""
     rows[:] = -_log_sums(log_weights + columns)
     columns[:] = -_log_sums(log_weights.T + rows)
-    scales = np.ones((2, len(rows)))
-    sinkhorn(_matrix(log_weights, rows, columns), N_ROUNDS, *scales)
-    rows += np.log(scales[0])
-    columns += np.log(scales[1])
+    matrix, of_columns = _matrix(log_weights, rows, columns), np.ones(len(rows))
+    for _ in range(N_ROUNDS):  # no BLAS, whose threads cost more here than they bring
+        of_rows = 1.0 / np.einsum("rc,c->r", matrix, of_columns)
+        of_columns = 1.0 / np.einsum("rc,r->c", matrix, of_rows)
+    rows += np.log(of_rows)
+    columns += np.log(of_columns)
     return _matrix(log_weights, rows, columns)
 
 

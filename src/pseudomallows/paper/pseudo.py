@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from .. import distances
 from ..distances.tallies import RankTally
 from ..engines.executors import all_cores, blocks
-from ..kernels import pseudo_draws as kernels
-from ..kernels.foresight import MOST, Cells, cells_of, draw_with_foresight
-from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
+from ..kernels.pseudo_draws import MOST, Cells, cells_of, draw_consensuses
+from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets, room_for_sets
 from ..rankings import (
     as_array,
     as_rng,
@@ -202,8 +201,8 @@ class PseudoMallows:
 
     @cached_property
     def _cells(self) -> Cells:
-        """What foresight looks at, if balanced."""
-        return cells_of(self._log_weights)
+        """The weights as the kernel reads them; it has foresight if they are balanced."""
+        return cells_of(self._log_weights, self.balanced)
 
     @property
     def _balance_constant(self) -> float:
@@ -262,28 +261,24 @@ class PseudoMallows:
             orders = self._check_orders(visit_order, n_draws, rng)
         rankings = np.empty((n_draws, self.n_items), dtype=np.int32)
         log_probabilities = np.empty(n_draws)
-        seed = int(rng.integers(2**63))
-        if self.balanced:
-            self._foresee(orders, rankings, log_probabilities, seed)
-        else:
-            kernels.draw_consensuses(seed, self._log_weights, orders, rankings, log_probabilities)
+        self._fill_draws(orders, rankings, log_probabilities, int(rng.integers(2**63)))
         log_weights = self._log_posterior(rankings) - log_probabilities
         return WeightedDraws(rankings, log_weights), orders
 
-    def _foresee(
+    def _fill_draws(
         self,
         orders: NDArray[np.int64],
         rankings: NDArray[np.int32],
         log_probabilities: NDArray[np.float64],
         seed: int | None = None,
     ) -> None:
-        """Draw `rankings` with foresight, or take them as they are without a seed; on all cores."""
+        """Draw `rankings`, or take them as they are without a seed; on all cores."""
         cells = self._cells
 
         def run(rows: slice) -> None:
             where = seed or 0, rows.start
             outputs = seed is None, rankings[rows], log_probabilities[rows]
-            draw_with_foresight(*where, cells, orders[rows], *outputs)
+            draw_consensuses(*where, cells, orders[rows], *outputs)
 
         list(all_cores().map(run, blocks(len(orders))))
 
@@ -292,11 +287,8 @@ class PseudoMallows:
     ) -> NDArray[np.float64]:
         """Log probability of a consensus, given each of the visit orders."""
         values = np.empty(len(orders))
-        if self.balanced:
-            rankings = np.tile(np.asarray(consensus, dtype=np.int32), (len(orders), 1))
-            self._foresee(orders, rankings, values)
-        else:
-            kernels.log_probabilities_of(self._log_weights, orders, consensus, values)
+        rankings = np.tile(np.asarray(consensus, dtype=np.int32), (len(orders), 1))
+        self._fill_draws(orders, rankings, values)
         return values
 
     def _log_posterior(self, rankings: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -401,10 +393,13 @@ class PseudoMallows:
     def rank_probabilities(self, visit_order: ArrayLike) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` given the visit order, exact, up to 16 items."""
         self._check_exact()
-        marginals = np.empty((self.n_items, self.n_items))
-        order = self._check_order(visit_order)
-        pseudo_by_subsets(self._log_weights, order, self.balanced, marginals)
-        return marginals
+        return self._sum_over_rankings(self._check_order(visit_order))[1]
+
+    def _sum_over_rankings(self, order: NDArray[np.int64]) -> tuple[float, NDArray[np.float64]]:
+        """The ELBO, but for a constant, and the rank probabilities, given the visit order."""
+        marginals, room = np.empty((self.n_items, self.n_items)), room_for_sets(self.n_items)
+        law = self._log_weights, order, self.balanced
+        return float(pseudo_by_subsets(*law, 0.0, room, marginals)), marginals
 
     def exact_rank_probabilities(self) -> NDArray[np.float64]:
         """The same of the exact posterior, up to 16 items, by a sum over all rankings."""
@@ -448,12 +443,9 @@ class PseudoMallows:
         Exact for up to 16 items and a given visit order, unless `n_draws` asks for draws.
         """
         if n_draws is None and visit_order is not None and self.n_items <= EXACT_ITEMS:
-            marginals = np.empty((self.n_items, self.n_items))
-            order = self._check_order(visit_order)
-            elbo = pseudo_by_subsets(self._log_weights, order, self.balanced, marginals)
-            elbo -= self._balance_constant
+            elbo, marginals = self._sum_over_rankings(self._check_order(visit_order))
             log_evidence = posterior_by_subsets(self.posterior_weights, marginals)
-            return Evidence(float(elbo), float(log_evidence), 0.0, math.inf)
+            return Evidence(elbo - self._balance_constant, float(log_evidence), 0.0, math.inf)
         draws, orders = self._draw_along(1000 if n_draws is None else n_draws, rng, visit_order)
         logs = draws.log_weights
         spread = float(logs.std(ddof=1) / math.sqrt(len(logs))) if len(logs) > 1 else math.inf

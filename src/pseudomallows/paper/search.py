@@ -1,6 +1,5 @@
 """The search for a visit order of small divergence (Algorithm 2), and that divergence."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..distances.tallies import Proposals
 from ..kernels.streams import CHAIN, start_stream
-from ..kernels.subsets import posterior_by_subsets, pseudo_by_likely_subsets
+from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets, room_for_sets
 from ..rankings import (
     as_array,
     as_rng,
@@ -270,11 +269,10 @@ def exact_divergence(law: PseudoMallows, floor: float = FLOOR) -> Divergence:
     log_weights = law.posterior_weights
     reference, marginals = np.empty((n_items, n_items)), np.empty((n_items, n_items))
     posterior_by_subsets(log_weights, reference)
-    probability = np.zeros(1 << n_items)
-    sets = np.empty((2, math.comb(n_items, n_items // 2)), dtype=np.int64)
+    room = room_for_sets(n_items)
 
     def measure(order: Order) -> float:
-        pseudo_by_likely_subsets(log_weights, order, LEAST, probability, sets, marginals)
+        pseudo_by_subsets(log_weights, order, False, LEAST, room, marginals)
         return rank_divergence(marginals, reference, floor=floor)
 
     return measure
