@@ -17,6 +17,10 @@ pytestmark = pytest.mark.kernel
 compiled_only = pytest.mark.skipif(not IS_COMPILED, reason="takes too long uncompiled")
 
 
+def sum_over_sets(n_items, rate):
+    return kernels.spearman_sum(SPEARMAN.weights(n_items, rate))
+
+
 class TestSpearman(DistanceChecks, PriceChecks):
     distance = SPEARMAN
     draw_alphas = (0.5, 0.6)
@@ -25,15 +29,14 @@ class TestSpearman(DistanceChecks, PriceChecks):
 @pytest.mark.parametrize(("n_items", "rate"), [(6, 0.0), (7, 0.05), (7, 0.6), (6, 900.0)])
 def test_the_sum_over_sets_equals_enumeration(n_items, rate):
     exact = naive.log_partition(n_items, rate * n_items, "spearman")
-    assert kernels.spearman_sum(n_items, rate) == pytest.approx(exact, abs=1e-12)
+    assert sum_over_sets(n_items, rate) == pytest.approx(exact, abs=1e-12)
 
 
 def test_the_formula_of_balanced_weights_is_near_the_sum():
     for rate in (0.0, 0.001, 0.02):
-        assert spearman.mccullagh(7, rate) == pytest.approx(kernels.spearman_sum(7, rate), abs=3e-3)
-    assert (
-        abs(spearman.mccullagh(7, 1.0) - kernels.spearman_sum(7, 1.0)) > 0.1
-    )  # where it is not meant for
+        assert spearman.mccullagh(7, rate) == pytest.approx(sum_over_sets(7, rate), abs=3e-3)
+    # where it is not meant for
+    assert abs(spearman.mccullagh(7, 1.0) - sum_over_sets(7, 1.0)) > 0.1
 
 
 @compiled_only
@@ -42,10 +45,10 @@ def test_the_formula_of_balanced_weights_is_near_the_sum():
 def test_the_table_of_few_items_is_that_of_sums_over_sets(n_items, rate):
     found = SPEARMAN.log_partition(n_items, rate * n_items)
     error = SPEARMAN.log_partition_error(n_items, rate * n_items)
-    assert found == pytest.approx(kernels.spearman_sum(n_items, rate), abs=error)
+    assert found == pytest.approx(sum_over_sets(n_items, rate), abs=error)
     assert error <= 1e-7
     table = np.empty((n_items, n_items))
-    kernels.spearman_marginals(n_items, rate, table)
+    kernels.spearman_marginals(SPEARMAN.weights(n_items, rate), table)
     mean = (table * SPEARMAN.prices(n_items)).sum()
     assert SPEARMAN.expected(n_items, rate * n_items) == pytest.approx(mean, rel=1e-6)
 
@@ -56,7 +59,7 @@ def test_the_table_of_few_items_is_that_of_sums_over_sets(n_items, rate):
 def test_more_items_are_within_the_stated_error_of_sums_over_sets(n_items, rate):
     found = SPEARMAN.log_partition(n_items, rate * n_items)
     error = SPEARMAN.log_partition_error(n_items, rate * n_items)
-    assert abs(found - kernels.spearman_sum(n_items, rate)) < error < 2e-5
+    assert abs(found - sum_over_sets(n_items, rate)) < error < 2e-5
 
 
 @compiled_only
@@ -68,10 +71,10 @@ def test_the_stated_error_is_honest_far_from_the_bases(monkeypatch):
         monkeypatch.setattr(spearman, "REACH", reach)
         for rate in (1e-3, 0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0):
             found, error = spearman.log_sum(20, rate)
-            away = abs(found - kernels.spearman_sum(20, rate))
+            away = abs(found - sum_over_sets(20, rate))
             assert away < 2 * error + 1e-6, (reach, rate)
             assert error < 1e-3
-            assert abs(spearman.mccullagh(20, rate) - kernels.spearman_sum(20, rate)) > 3 * error
+            assert abs(spearman.mccullagh(20, rate) - sum_over_sets(20, rate)) > 3 * error
 
 
 @pytest.mark.slow
@@ -109,7 +112,7 @@ def test_chains_end_in_the_law(alpha):
     draws = np.empty((10_000, 5), dtype=np.int32)
 
     def fit(rate):
-        kernels.draw_by_swaps(3, rate, 20 if IS_COMPILED else 4, draws)
+        SPEARMAN.fill_by_chains(3, rate, 20 if IS_COMPILED else 4, draws)
         kept = [row for row in draws.tolist() if tuple(row) in likely]
         return p_value(kept, naive.normalise(likely))
 
@@ -121,12 +124,12 @@ def test_chains_end_in_the_law(alpha):
 @pytest.mark.parametrize("rate", [1e-3, 0.02, 0.2])
 def test_chains_have_the_rank_probabilities_of_sums_over_sets(rate):
     exact, draws = np.empty((12, 12)), np.empty((20_000, 12), dtype=np.int32)
-    kernels.spearman_marginals(12, rate, exact)
-    kernels.draw_by_swaps(5, rate, spearman.N_SWEEPS, draws)
+    kernels.spearman_marginals(SPEARMAN.weights(12, rate), exact)
+    SPEARMAN.fill_by_chains(5, rate, spearman.N_SWEEPS, draws)
     shares = spearman.symmetric_shares(draws)
     errors = np.sqrt(exact * (1 - exact) / 20_000) + 1e-5
     assert np.abs((shares - exact) / errors).max() < 5
-    kernels.spearman_marginals(12, 1.3 * rate + 2e-3, exact)
+    kernels.spearman_marginals(SPEARMAN.weights(12, 1.3 * rate + 2e-3), exact)
     assert np.abs((shares - exact) / errors).max() > 5
 
 

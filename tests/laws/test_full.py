@@ -83,8 +83,8 @@ def test_distances_of_many_users_are_those_by_definition():
     rankings = example().rankings
     other, found = rankings[7], np.empty(N_ROWS, dtype=np.int64)
     expected = [naive.footrule(row, other.tolist()) for row in rankings.tolist()]
-    for kernel in (kernels.footrule_distances, interpreted(kernels.footrule_distances)):
-        kernel(rankings, other[None], found)
+    for kernel in (kernels.power_distances, interpreted(kernels.power_distances)):
+        kernel(1, rankings, other[None], found)
         assert found.tolist() == expected
     assert pm.footrule(rankings, other).tolist() == expected
     assert pm.footrule(rankings.astype(np.int64), other).tolist() == expected

@@ -3,10 +3,12 @@
 Everything here is exact, by a recursion along the ranks: see `kernels.footrule`.
 """
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.costs import footrule_distances
+from ..kernels.costs import power_distances
 from ..kernels.footrule import partition as kernels
 from .distance import PriceDistance
 from .tallies import Counts
@@ -16,7 +18,7 @@ class Footrule(PriceDistance):
     """``prices[rank - 1, other - 1]`` is the difference between two ranks."""
 
     name = "footrule"
-    compare = footrule_distances
+    compare = functools.partial(power_distances, 1)
 
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
         log_sum, distance = kernels.partition_and_distance(n_items, alpha / n_items)

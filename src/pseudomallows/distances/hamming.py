@@ -1,9 +1,12 @@
 """The Hamming distance: the number of items with another rank; see
 `kernels.distances.hamming_loops`."""
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.costs import power_distances
 from ..kernels.distances import hamming_loops as kernels
 from .distance import OneStays, PriceDistance
 from .tallies import Counts
@@ -13,7 +16,7 @@ class Hamming(OneStays, PriceDistance):
     """Everything is exact, for any number of items."""
 
     name = "hamming"
-    compare = kernels.hamming_distances
+    compare = functools.partial(power_distances, 0)
 
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
         log_sum, law = _law(n_items, alpha)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.costs import power_distances
 from ..kernels.distances import spearman_loops as kernels
 from .distance import PriceDistance, symmetric_shares
 from .tallies import Counts
@@ -40,7 +41,7 @@ class Spearman(PriceDistance):
 
     name = "spearman"
     most_items = MOST_ITEMS
-    compare = kernels.spearman_distances
+    compare = functools.partial(power_distances, 2)
 
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
         """`log_partition` and `expected`, its slope; to 1,000 items.
@@ -62,10 +63,21 @@ class Spearman(PriceDistance):
         normal numbers around 1, 2, ..., which is near the law, 100 proposals for each item to
         exchange two ranks."""
         n_items = draws.shape[1]
+        rate = alpha / n_items
         if n_items <= MOST_SUMMED:
-            kernels.draw_by_sets(seed, alpha / n_items, draws)
+            kernels.draw_by_sets(seed, self.weights(n_items, rate), draws)
         else:
-            kernels.draw_by_swaps(seed, alpha / n_items, N_SWEEPS, draws)
+            self.fill_by_chains(seed, rate, N_SWEEPS, draws)
+
+    def fill_by_chains(
+        self, seed: int, rate: float, n_sweeps: int, draws: NDArray[np.int32]
+    ) -> None:
+        """From normal numbers, so many proposals for each item; rate is alpha / n_items."""
+        n_items = draws.shape[1]
+        noise = np.random.default_rng(seed).standard_normal(draws.shape)
+        places = np.arange(n_items) + noise / math.sqrt(2.0 * max(rate, 1e-12))
+        draws[:] = places.argsort(axis=1).argsort(axis=1) + 1
+        kernels.draw_by_swaps(seed, self.prices(n_items), rate, n_sweeps, draws)
 
     def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` of a Mallows draw around 1, 2, ....
@@ -75,13 +87,17 @@ class Spearman(PriceDistance):
         """
         if n_items <= MOST_SUMMED:
             probabilities = np.empty((n_items, n_items))
-            kernels.spearman_marginals(n_items, alpha / n_items, probabilities)
+            kernels.spearman_marginals(self.weights(n_items, alpha / n_items), probabilities)
             return probabilities
         return symmetric_shares(self.draw(n_items, alpha, 10_000, seed=0))
 
     def prices(self, n_items: int) -> Counts:
         ranks = np.arange(n_items)
         return np.asarray((ranks[:, None] - ranks) ** 2)
+
+    def weights(self, n_items: int, rate: float) -> NDArray[np.float64]:
+        """``exp(-rate * prices)``: the sum over all rankings is their permanent."""
+        return np.asarray(np.exp(-rate * self.prices(n_items)))
 
     def costs(self, counts: Counts) -> Counts:
         """``counts @ prices``, by the number of users, the sum of ranks and that of squares."""
@@ -108,9 +124,8 @@ def _partition(n_items: int, alpha: float) -> tuple[float, float, float]:
     rate, squares = alpha / n_items, n_items * (n_items**2 - 1)  # the mean at alpha = 0 is a sixth
     if n_items <= 12:  # the sum over 4,096 sets is so fast that it needs no table
         table = np.empty((n_items, n_items))
-        kernels.spearman_marginals(n_items, rate, table)
-        log_sum = float(kernels.spearman_sum(n_items, rate))
-        return log_sum, float((table * SPEARMAN.prices(n_items)).sum()), 0.0
+        log_sum = kernels.spearman_marginals(SPEARMAN.weights(n_items, rate), table)
+        return float(log_sum), float((table * SPEARMAN.prices(n_items)).sum()), 0.0
     if n_items > MOST_ITEMS:
         raise ValueError(
             f"distance='spearman' has its partition function for up to {MOST_ITEMS} items, got "
@@ -143,7 +158,7 @@ def _table(n_items: int) -> PartitionTable:
 def log_sum(n_items: int, rate: float) -> tuple[float, float]:
     """The log of the sum over all rankings, and how far off it may be; see above."""
     if n_items <= MOST_SUMMED:
-        return float(kernels.spearman_sum(n_items, rate)), 0.0
+        return float(kernels.spearman_sum(SPEARMAN.weights(n_items, rate))), 0.0
     base = max(math.ceil(math.sqrt(REACH / rate)), BASES[-1])
     if base >= n_items:
         return smooth_log_sum(n_items, rate)
@@ -157,7 +172,7 @@ def log_sum(n_items: int, rate: float) -> tuple[float, float]:
 def smooth_log_sum(n_items: int, rate: float) -> tuple[float, float]:
     """McCullagh's formula and a series in 1 / n of what it misses, where weights reach far."""
     scaled = [(n, rate * n_items**2 / n**2) for n in BASES]
-    missing = np.array([kernels.spearman_sum(n, x) - mccullagh(n, x) for n, x in scaled])
+    missing = np.array([log_sum(n, x)[0] - mccullagh(n, x) for n, x in scaled])
     series, shorter = (_at(n_items, BASES[-n_terms:], missing[-n_terms:]) for n_terms in (4, 3))
     return mccullagh(n_items, rate) + series, abs(series - shorter)
 
@@ -175,8 +190,12 @@ def mccullagh(n_items: int, rate: float) -> float:
     Balanced by x, weights B have unit sums. Then the permanent is about n! / n^n over the square
     root of det(I - B B + 1 / n).
     """
-    weights, x = kernels.square_weights(n_items, rate), np.ones(n_items)
-    kernels.balance_squares(weights, 100, x)  # some 40 rounds are enough
+    weights, x = SPEARMAN.weights(n_items, rate), np.ones(n_items)
+    for _ in range(100):  # some 40 rounds are enough
+        sums = weights @ x
+        if np.abs(x * sums - 1).max() < 1e-12:
+            break
+        x = np.sqrt(x / sums)
     balanced = weights * x[:, None] * x
     matrix = np.eye(n_items) - balanced @ balanced + 1 / n_items
     log_uniform = math.lgamma(n_items + 1) - n_items * math.log(n_items)

@@ -1,5 +1,7 @@
 """Counts of ranks, and distances of users: what the consensus needs to know of them."""
 
+import numpy as np
+
 from .compiled import compiled
 
 
@@ -15,11 +17,16 @@ def count_ranks(rankings, weights, counts):
 
 
 @compiled
-def footrule_distances(rankings, others, distances):
-    """Fill `distances[row]` with that from the row of `others`, or from its only one."""
+def power_distances(power, rankings, others, distances):
+    """Fill `distances[row]` with that from the row of `others`, or from its only one: the sum of
+    the differences in rank to the power of 0 (how many there are), 1 or 2."""
     for row in range(len(rankings)):
         ranks, other = rankings[row], others[min(row, len(others) - 1)]
         distance = 0
         for item in range(len(ranks)):
-            distance += abs(ranks[item] - other[item])
+            difference = abs(np.int64(ranks[item]) - np.int64(other[item]))
+            if power == 0:
+                distance += difference != 0
+            else:
+                distance += difference if power == 1 else difference * difference
         distances[row] = distance

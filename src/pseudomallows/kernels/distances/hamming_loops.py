@@ -11,17 +11,6 @@ from ..streams import below, start_stream, uniform
 
 
 @compiled
-def hamming_distances(rankings, others, distances):
-    """Fill `distances[row]` with that from the row of `others`, or from its only one."""
-    for row in range(len(rankings)):
-        ranks, other = rankings[row], others[min(row, len(others) - 1)]
-        count = 0
-        for item in range(len(ranks)):
-            count += ranks[item] != other[item]
-        distances[row] = count
-
-
-@compiled
 def hamming_law(n_items, rate, law):
     """Fill `law[d]` with the probability of distance d; return the log of the sum over rankings."""
     log_ways, share, term, log_share = 0.0, 1.0, 1.0, 0.0
