@@ -27,11 +27,11 @@ from .laws.registry import click_log_likelihood, log_likelihood
 from .paper.pseudo import PseudoMallows
 from .paper.search import marginal_divergence
 from .paper.visit_orders import draw_v_ranking, v_rankings
+from .personal.personal_fit import PersonalFit
+from .personal.save_personal import load
 from .posterior import diagnostics
 from .posterior.diagnostics import ConvergenceWarning
-from .posterior.personal_fit import PersonalFit
 from .posterior.posterior import Posterior
-from .posterior.save import load
 from .rankings import footrule
 from .recommendations.explain import explain
 from .recommendations.next_pairs import next_pairs

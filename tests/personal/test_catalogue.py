@@ -16,10 +16,10 @@ from pseudomallows.kernels.click_rows import slice_clicks
 from pseudomallows.laws.own_laws import FootruleLaw
 from pseudomallows.personal import products as module
 from pseudomallows.personal.blend import Blend
+from pseudomallows.personal.next_tables import GridTables
 from pseudomallows.personal.parts import Factors, Popularity, Regression
 from pseudomallows.personal.products import AllProducts, NearProducts
 from pseudomallows.recommendations.recommend import best_of_one
-from pseudomallows.recommendations.recommenders.next_tables import GridTables
 from pseudomallows.sampling.reproduce import call_of
 
 N_ITEMS, N_USERS, SIZE = 6000, 400, 12

@@ -21,8 +21,8 @@ from pseudomallows.personal.calibrate import (
     rising_slopes,
     thin_places,
 )
+from pseudomallows.personal.corrections import Correction, marks_of
 from pseudomallows.personal.next_clicks import Later, windows_for
-from pseudomallows.posterior.corrections import Correction, marks_of
 
 MARKS = np.array([0.0, 0.5, -1.0, 3.0, 10])
 

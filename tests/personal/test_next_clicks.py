@@ -9,7 +9,7 @@ import pytest
 import pseudomallows as pm
 from pseudomallows.data.splits import hide_last
 from pseudomallows.personal.next_clicks import draw_numbers, split_inside
-from pseudomallows.posterior.recency import Recency
+from pseudomallows.personal.recency import Recency
 from pseudomallows.sampling.reproduce import call_of
 
 N_ITEMS, N_TOPICS = 40, 4

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import pseudomallows as pm
-from pseudomallows.posterior.item_scores import ItemScores
+from pseudomallows.personal.item_scores import ItemScores
 
 K = 3
 FITS = {

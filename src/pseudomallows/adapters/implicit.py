@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.blocks import Clicks
 from ..data.preferences import Preferences
 from ..engines.executors import Executor, Threads
-from ..posterior.personal_fit import Fit
-from ..posterior.save import load
+from ..personal.personal_fit import Fit
+from ..personal.save_personal import load
 from ..recommendations.explain import explain
 from ..recommendations.recommend import recommend
 from ..recommendations.recommenders.choose_recommender import recommender_of

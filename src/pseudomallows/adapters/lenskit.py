@@ -10,7 +10,7 @@ from pydantic import BaseModel, PositiveInt
 
 from ..data.preferences import Preferences
 from ..engines.executors import Threads
-from ..posterior.personal_fit import Fit
+from ..personal.personal_fit import Fit
 from ..recommendations.recommenders.choose_recommender import recommender_of
 from ..recommendations.recommenders.recommender import MAX_ERROR, Users
 from ..recommendations.users import clicks_of_one

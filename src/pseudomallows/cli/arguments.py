@@ -18,7 +18,7 @@ from ..data.read import read_as
 from ..data.wide import KINDS
 from ..distances import DISTANCES
 from ..engines.executors import Executor, Threads
-from ..posterior.personal_fit import Fit
+from ..personal.personal_fit import Fit
 from ..sampling.options import METHODS, describe_options
 
 Run = Callable[[argparse.Namespace], int]

@@ -11,8 +11,8 @@ from ..data.parquet_parts import Parts
 from ..data.read import read
 from ..data.write import check_table, write_table
 from ..engines.executors import Threads
-from ..posterior.personal_fit import Fit, PersonalFit
-from ..posterior.save import load
+from ..personal.personal_fit import Fit, PersonalFit
+from ..personal.save_personal import load
 from ..recommendations.explain import explain
 from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import DIGITS, recommend

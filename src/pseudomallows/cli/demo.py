@@ -12,7 +12,7 @@ from ..data.atomic import make_folder
 from ..data.write import write_table
 from ..evaluation.evaluate import evaluate
 from ..evaluation.figures import Evaluation
-from ..posterior.personal_fit import Fit
+from ..personal.personal_fit import Fit
 from ..recommendations.recommend import DIGITS, recommend
 from ..sampling.fit import fit
 from ..show.examples import make_examples

@@ -9,7 +9,7 @@ from ..engines.executors import Threads
 from ..evaluation.check import check
 from ..evaluation.evaluate import SPLITS, evaluate, evaluate_again
 from ..evaluation.figures import Evaluation
-from ..posterior.save import load
+from ..personal.save_personal import load
 from ..show.report import report
 from .arguments import (
     DATA,

@@ -10,9 +10,9 @@ from ..data.read import read_as
 from ..data.splits import time_in_words
 from ..data.wide import KINDS
 from ..data.write import as_text
-from ..posterior.personal_fit import Fit, PersonalFit
+from ..personal.personal_fit import Fit, PersonalFit
+from ..personal.save_personal import load
 from ..posterior.posterior import Posterior
-from ..posterior.save import load
 from .arguments import JSON, READING, command, layout_of, option
 
 

@@ -10,8 +10,8 @@ from ..data.datasets import simulate_clicks, simulate_rankings
 from ..data.parquet_parts import Parts, split
 from ..data.write import check_table, write_table
 from ..engines.executors import Threads
+from ..personal.save_personal import load
 from ..posterior.names import ERROR_MODELS
-from ..posterior.save import load
 from ..sampling.choose_distance import choose_distance
 from ..sampling.fit import fit
 from ..sampling.update import update

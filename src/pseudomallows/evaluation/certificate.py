@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..personal.personal_fit import GOOD_CALIBRATION
 from ..posterior.diagnose import Check
-from ..posterior.personal_fit import GOOD_CALIBRATION
 
 Floats = NDArray[np.float64]
 LEAST_USERS, LEAST_SHARE = 50, 0.02  # behind a cell that matters, and of all recommendations

@@ -10,7 +10,7 @@ from ..data.blocks import Clicks
 from ..data.more_clicks import later_clicks, read_later
 from ..data.splits import keep_first
 from ..engines.executors import Executor, check_local
-from ..posterior.personal_fit import Fit, check_fit
+from ..personal.personal_fit import Fit, check_fit
 from ..rankings import check_count
 from ..recommendations.recommend import Recommendations, recommend
 from .certificate import (

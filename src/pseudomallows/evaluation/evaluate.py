@@ -22,9 +22,9 @@ from ..data.splits import (
 )
 from ..engines.executors import Executor, check_local
 from ..personal.next_clicks import LEAST_SPANNING, usual_calibration
+from ..personal.personal_fit import Fit, PersonalFit
 from ..posterior.diagnostics import QuestionWarning
 from ..posterior.names import QUESTIONS
-from ..posterior.personal_fit import Fit, PersonalFit
 from ..rankings import as_rng, check_count, check_name, check_rankings
 from ..recommendations.recommend import Recommendations
 from ..recommendations.recommenders.choose_recommender import WITH_SUMS

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Clicks
 from ..markup import Markup, bar, card, reliability, table
+from ..personal.personal_fit import GOOD_CALIBRATION, Fit
 from ..posterior.diagnose import Check, Verdict
-from ..posterior.personal_fit import GOOD_CALIBRATION, Fit
 from .baselines import BASELINES
 from .certificate import LEAST_JUDGED, Cell, check_cells, is_mean_right, table_of
 

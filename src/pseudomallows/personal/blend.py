@@ -13,11 +13,11 @@ from ..data.blocks import Clicks, clicks_matrix
 from ..engines.executors import BLOCK, Executor, blocks
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.items.leads import clear_clicks
-from ..posterior.item_scores import ItemScores
-from ..posterior.recency import Recency
+from .item_scores import ItemScores
 from .next_clicks import MAX_SCORED
 from .parts import Part, Popularity, Trend, law_of, part_of
 from .products import AllProducts, Products
+from .recency import Recency
 
 MAX_CELLS = 1_000_000  # of a table of scores, 8 MB
 LEAST_SPREAD = 128  # users behind the spread of scores: known to 1 / sqrt(2 * 128), 6 %

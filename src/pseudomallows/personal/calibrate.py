@@ -11,10 +11,8 @@ from ..engines.executors import BLOCK, blocks
 from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.own_orders import N_FEATURES, fill_cases
 from ..kernels.items.top_places import choose_cases, find_places
-from ..posterior.corrections import N_LEARNT, Correction, marks_of
-from ..posterior.personal_fit import PersonalModel
-from ..recommendations.recommenders.personal_recommender import OwnOrder, PersonalProbabilities
 from .blend import n_of_spread
+from .corrections import N_LEARNT, Correction, marks_of
 from .next_clicks import (
     MAX_HELD_OUT,
     MAX_SCORED,
@@ -25,6 +23,8 @@ from .next_clicks import (
     seen_table,
     windows_for,
 )
+from .personal_fit import PersonalModel
+from .probabilities import OwnOrder, PersonalProbabilities
 
 # Cases by which a map is drawn to the identity at each knot: one in 20 or fewer. With half and with
 # twice as many, hits and calibration error on retail (400 items) were the same to 0.01 points.

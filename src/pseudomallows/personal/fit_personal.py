@@ -16,10 +16,10 @@ from ..engines.memory import DENSE_ITEMS
 from ..laws.law import check_informative
 from ..laws.own_laws import OWN_LAWS
 from ..laws.shards import ShardedClicks
-from ..posterior.personal_fit import PersonalFit
 from .click_shards import RemoteClicks
 from .learner import Learner, PersonalOptions
 from .next_clicks import split_inside
+from .personal_fit import PersonalFit
 from .weigh import silent, why_not
 
 N_REPORTS = 3  # the steps of `Learner.learn`

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.blocks import Clicks, check_clicks, clicks_matrix
 from ..engines.executors import Executor, check_local
 from ..posterior.names import check_calibrate
-from ..posterior.personal_fit import PersonalFit, own_law_for
 from ..posterior.posterior import made_by
 from ..rankings import as_rng, check_alpha
 from .fit_personal import fit_personal
+from .personal_fit import PersonalFit, own_law_for
 
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
 Floats = NDArray[np.float64]

@@ -17,12 +17,11 @@ from ..data.splits import hide_clicks, time_of_share
 from ..engines.executors import BLOCK, Executor, at_hand, blocks
 from ..engines.memory import DENSE_ITEMS
 from ..laws.own_laws import OWN_LAWS
-from ..posterior.corrections import Correction
-from ..posterior.item_scores import ItemScores
-from ..posterior.personal_fit import PersonalFit, PersonalModel, Undated
 from .blend import MAX_CELLS, Blend, n_of_spread
 from .calibrate import Corrector
 from .click_shards import RemoteClicks
+from .corrections import Correction
+from .item_scores import ItemScores
 from .next_clicks import (
     LAST_SHARE,
     MAX_HELD_OUT,
@@ -39,6 +38,7 @@ from .next_clicks import (
     usual_calibration,
 )
 from .parts import SHARES, Part, Regression, trends_for
+from .personal_fit import PersonalFit, PersonalModel, Undated
 from .products import Products, make_products, start_from, taken_from
 from .weigh import (
     Say,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..data.blocks import Clicks
 from ..data.splits import hide_numbers, time_of_share, times_of
 from ..engines.memory import DENSE_ITEMS
-from ..posterior.personal_fit import FIRST_WINDOWS
+from .personal_fit import FIRST_WINDOWS
 
 # Numbers of next items for which what is observed is looked at: each at most twice the one before,
 # as a correction holds up to twice the largest, and up to the most clicks that are hidden.

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ..data.blocks import Clicks
 from ..data.times import DAY
 from ..engines.memory import DENSE_ITEMS
-from ..posterior.item_scores import ItemScores
-from ..posterior.recency import are_dates
+from .item_scores import ItemScores
 from .products import AllProducts, Products
+from .recency import are_dates
 
 Floats = NDArray[np.float64]
 

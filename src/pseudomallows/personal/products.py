@@ -29,8 +29,8 @@ from ..kernels.items.item_products import (
 )
 from ..kernels.items.near import NearLaw, Rows, near_rows
 from ..kernels.items.weights import nonnegative_rows
-from ..posterior.item_scores import ItemScores
 from .click_shards import RemoteClicks, click_lists
+from .item_scores import ItemScores
 
 # Of the weights of a regression in a blend; three times that with clicks hidden.
 TOLERANCE = 1e-4

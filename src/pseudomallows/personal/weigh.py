@@ -27,9 +27,8 @@ from ..kernels.click_rows import ClickRows
 from ..kernels.items.leads import fill_leads
 from ..kernels.items.top_items import fill_tops
 from ..kernels.items.weights import value_of_steps
-from ..posterior.item_scores import ItemScores
-from ..posterior.recency import Recency, are_dates
 from .blend import Blend, Floats, Leads, Moments, n_of_spread, tables_of, tasks_of
+from .item_scores import ItemScores
 from .next_clicks import MAX_SCORED, MIN_USERS, clicks_of_rows
 from .parts import (
     ClosedForm,
@@ -41,6 +40,7 @@ from .parts import (
     pool_for,
 )
 from .products import AllProducts, Products
+from .recency import Recency, are_dates
 
 N_ROUNDS = 6  # of the greedy search, a change of one weight each; on retail 3 and 12 did as well
 # Up to how many items, how many inner splits, users of each. With more

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.frames import Tabular
 from ..engines.executors import Threads
-from ..posterior.personal_fit import Fit, PersonalFit, check_fit
+from ..personal.personal_fit import Fit, PersonalFit, check_fit
 from ..posterior.posterior import Posterior
 from ..rankings import check_count
 from .latent_ranks import LatentRanks

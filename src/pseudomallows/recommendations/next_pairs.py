@@ -16,7 +16,7 @@ from .. import distances
 from ..data.frames import Tabular
 from ..distances.distance import Distance
 from ..distances.vote_tally import log_probabilities
-from ..posterior.personal_fit import Fit
+from ..personal.personal_fit import Fit
 from ..posterior.posterior import Posterior
 from ..rankings import as_rng, check_count
 from .latent_ranks import LatentRanks

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..data.frames import Tabular
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, check_local
 from ..markup import N_SHOWN, Markup, bar, card, table
+from ..personal.personal_fit import Fit, check_fit
 from ..posterior.intervals import intervals_of
-from ..posterior.personal_fit import Fit, check_fit
 from ..posterior.posterior import Posterior
 from ..rankings import as_rng, check_count, check_number
 from .item_filter import ItemFilter, parse_filter

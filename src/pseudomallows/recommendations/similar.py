@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..data.checks import rows_of_names
 from ..data.frames import Tabular
 from ..engines.executors import blocks
-from ..posterior.personal_fit import Fit, PersonalFit, check_fit
+from ..personal.personal_fit import Fit, PersonalFit, check_fit
 from ..posterior.posterior import Posterior
 from ..rankings import check_count
 from .explain import ONE

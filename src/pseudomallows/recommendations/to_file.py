@@ -15,7 +15,7 @@ from ..data.parquet_parts import Parts, load_part
 from ..data.write import Write, check_table, open_table, text_writer
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, is_remote
 from ..engines.progress import Progress, shown
-from ..posterior.personal_fit import Fit, PersonalFit
+from ..personal.personal_fit import Fit, PersonalFit
 from .item_filter import ItemFilter, parse_filter
 from .recommend import DIGITS, Recommendations, best_items, check_sizes
 from .recommenders.choose_recommender import recommender_of

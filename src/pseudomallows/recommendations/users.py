@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..data.blocks import Clicks
 from ..data.checks import check_known
 from ..data.preferences import Preferences, rows_of_users
-from ..posterior.personal_fit import Fit, check_fit
+from ..personal.personal_fit import Fit, check_fit
 from ..posterior.posterior import Posterior
 from .recommenders.choose_recommender import WITH_SUMS, recommender_of
 from .recommenders.recommender import Users

@@ -26,6 +26,7 @@ from ..laws.registry import make_law
 from ..laws.shards import open_parts
 from ..paper.clicks import PseudoRun
 from ..personal.fit_personal import fit_personal
+from ..personal.personal_fit import Fit, PersonalFit, as_posterior, own_law_for
 from ..personal.weigh import MIN_SCORED, scorable
 from ..posterior.diagnose import (
     LEAST_EFFECTIVE_SHARE,
@@ -41,7 +42,6 @@ from ..posterior.diagnose import (
 from ..posterior.diagnostics import ContradictionWarning, MatchedWarning, ModelWarning
 from ..posterior.latent import all_latent
 from ..posterior.model_check import check_model
-from ..posterior.personal_fit import Fit, PersonalFit, as_posterior, own_law_for
 from ..posterior.posterior import Posterior, made_by
 from ..rankings import as_rng, check_alpha, check_count, check_name
 from .alpha import estimate_alpha

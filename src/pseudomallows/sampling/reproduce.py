@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..personal.next_clicks import usual_calibration
-from ..posterior.personal_fit import Fit, PersonalFit, own_law_for
+from ..personal.personal_fit import Fit, PersonalFit, own_law_for
 from ..posterior.posterior import Posterior
 from .options import WITH_DRAWS, Case, check_options, option_names, with_defaults
 

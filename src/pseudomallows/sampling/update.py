@@ -15,8 +15,8 @@ from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, no_progress, shown
 from ..laws.registry import find_law
 from ..personal.fit_personal import fit_personal
+from ..personal.personal_fit import Fit, PersonalFit, as_posterior, check_fit
 from ..posterior.diagnostics import ModelWarning
-from ..posterior.personal_fit import Fit, PersonalFit, as_posterior, check_fit
 from ..posterior.posterior import Posterior, made_by
 from ..rankings import as_rng
 from .fit import begin, fit, plan_draws, until_good

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..data.blocks import Clicks
-from ..posterior.personal_fit import Fit, PersonalFit
+from ..personal.personal_fit import Fit, PersonalFit
 from ..posterior.posterior import Posterior
 from ..recommendations.explain import CLICK, reasons_of_one
 from ..recommendations.recommend import recommend

@@ -17,7 +17,7 @@ from ..data.atomic import write_whole
 from ..distances.mallows import Mallows
 from ..evaluation.figures import Evaluation
 from ..markup import reliability
-from ..posterior.personal_fit import Fit, PersonalFit, check_fit
+from ..personal.personal_fit import Fit, PersonalFit, check_fit
 from ..posterior.posterior import Posterior
 from ..rankings import check_count, orderings_of
 from ..sampling.options import METHODS

@@ -24,12 +24,12 @@ from pseudomallows.evaluation.evaluate import calibrate
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import own_orders as kernels
 from pseudomallows.kernels.items.top_places import look_up_places
+from pseudomallows.personal.corrections import Correction
 from pseudomallows.personal.next_clicks import seen_table
+from pseudomallows.personal.next_tables import GridTables
+from pseudomallows.personal.personal_fit import PersonalModel
+from pseudomallows.personal.probabilities import PersonalProbabilities
 from pseudomallows.personal.products import AllProducts
-from pseudomallows.posterior.corrections import Correction
-from pseudomallows.posterior.personal_fit import PersonalModel
-from pseudomallows.recommendations.recommenders.next_tables import GridTables
-from pseudomallows.recommendations.recommenders.personal_recommender import PersonalProbabilities
 
 N_ITEMS = 5
 ALPHAS = np.array([1.0, 4.0, 9.0])

@@ -2,7 +2,7 @@
 
 from weakref import WeakKeyDictionary
 
-from ...posterior.personal_fit import Fit, PersonalFit
+from ...personal.personal_fit import Fit, PersonalFit
 from .exact_recommender import ExactRecommender
 from .kendall_recommender import KendallRecommender
 from .personal_recommender import PersonalRecommender

@@ -18,9 +18,9 @@ from ...kernels.kendall.click_sums import draw_kendall_users
 from ...kernels.kendall.next_items import KendallDraws, NextTables
 from ...kernels.streams import Streams
 from ...laws.own_laws import N_NEAR, OwnKendallLaw
+from ...personal.next_tables import GridTables
 from ...posterior.posterior import Posterior, common_consensus
 from ...rankings import orderings_of
-from .next_tables import GridTables
 from .recommender import Floats, Items, NextItems, Recommender, Users, logs_of
 
 MOST_LAWS = 1024  # clusters of draws that are averaged: the standard error is at most 0.5 / 32

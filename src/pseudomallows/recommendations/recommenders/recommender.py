@@ -11,8 +11,8 @@ from ...data.blocks import Clicks
 from ...engines.executors import Executor
 from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.look_up import choose_best
+from ...personal.next_tables import GridTables
 from ..item_filter import ItemFilter
-from .next_tables import GridTables
 
 MOST_FEW = 256  # items that a quick way is asked for, hidden ones included: half of what it tables
 MAX_ERROR = 0.005  # of a recommended probability: half a point; half of it takes 4 times the draws

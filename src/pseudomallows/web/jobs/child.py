@@ -28,7 +28,7 @@ from ...data.blocks import Clicks
 from ...data.checks import object_array
 from ...data.from_clicks import clicks_of_pairs
 from ...data.more_clicks import name_like
-from ...posterior.personal_fit import Fit
+from ...personal.personal_fit import Fit
 from ...sampling.fit import fit
 from ...sampling.reproduce import fit_options
 from ...sampling.update import can_go_on, fit_again

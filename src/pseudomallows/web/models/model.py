@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...data.blocks import Clicks
 from ...engines.executors import Threads
-from ...posterior.personal_fit import Fit, PersonalFit
+from ...personal.personal_fit import Fit, PersonalFit
 from ...posterior.posterior import Posterior
 from ...recommendations.explain import REST, reasons_of_one
 from ...recommendations.item_filter import ItemFilter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...posterior.personal_fit import Fit
+from ...personal.personal_fit import Fit
 from ..errors import ServiceError
 from ..types import (
     ClusterRow,

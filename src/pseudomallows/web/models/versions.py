@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.blocks import Clicks
-from ...posterior.personal_fit import Fit, PersonalFit
-from ...posterior.save import load
+from ...personal.personal_fit import Fit, PersonalFit
+from ...personal.save_personal import load
 from ..stores.store import Click
 
 log = logging.getLogger("pseudomallows")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.posterior.personal_fit import INSTEAD
+from pseudomallows.personal.personal_fit import INSTEAD
 
 
 def clicks():

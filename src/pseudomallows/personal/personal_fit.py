@@ -25,12 +25,12 @@ from ..kernels.footrule.own_orders import add_up_to
 from ..kernels.items.top_items import add_weight_rows, fill_rankings, rank_clicks
 from ..laws.own_laws import OWN_LAWS, OwnLaw
 from ..markup import N_SHOWN, bar, card, table
+from ..posterior.diagnose import Check, Verdict
+from ..posterior.names import QUESTIONS
+from ..posterior.posterior import Posterior
 from ..rankings import orderings_of
 from .corrections import Correction
-from .diagnose import Check, Verdict
 from .item_scores import ItemScores, no_factors
-from .names import QUESTIONS
-from .posterior import Posterior
 from .recency import Recency
 
 FIRST_WINDOWS = (1, 3, 10)  # first clicks whose distribution is kept: threes, up to the usual k
@@ -381,7 +381,7 @@ class PersonalFit(PersonalModel):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a file, whole or not at all; see :func:`pseudomallows.load`."""
-        from .save import save
+        from .save_personal import save
 
         save(self, path)
 

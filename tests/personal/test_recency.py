@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows.posterior.recency import DAY, Recency
+from pseudomallows.personal.recency import DAY, Recency
 
 ROWS = st.lists(
     st.lists(st.one_of(st.integers(0, 5), st.none()), min_size=1, max_size=6),

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import all_cores
-from ...kernels.footrule.own_orders import GridProbabilities
-from ...laws.own_laws import OwnLaw
+from ..engines.executors import all_cores
+from ..kernels.footrule.own_orders import GridProbabilities
+from ..laws.own_laws import OwnLaw
 
 
 def step_of(size: int) -> int:
