@@ -131,7 +131,7 @@ def test_a_row_for_each_person_says_the_same(kind):
 
 def test_saved_ties_must_have_their_first_rank():
     prefs = SAMPLES["rankings"]
-    arrays = prefs.to_arrays() | {"ranking_ranks": np.array([[1, 2, 2, 3], [1, 0, 0, 0]])}
+    arrays = prefs.to_arrays() | {"ranking_rankings": np.array([[1, 2, 2, 3], [1, 0, 0, 0]])}
     with pytest.raises(ValueError, match="the first of their ranks"):
         KINDS["rankings"].from_arrays(arrays, prefs.users, prefs.items)
 

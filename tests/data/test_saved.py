@@ -7,14 +7,13 @@ from pseudomallows.data.archive import WrongFileError
 from pseudomallows.data.saved import Saved
 
 RNG = np.random.default_rng(1)
-VALUES = {"n": 3, "alpha": 2.5, "none": None, "rng": RNG.bit_generator.state, "part": {"n": 1}}
+VALUES = {"n": 3, "alpha": 2.5, "rng": RNG.bit_generator.state, "part": {"n": 1}}
 
 
 def test_values_are_asked_for_by_what_they_have_to_be():
     saved = Saved(VALUES, {"ranks": np.array([[1, 2], [2, 1]], np.int32)})
     assert saved.count("n", 1, 5) == 3
     assert saved.number("alpha") == 2.5
-    assert saved.number_or_none("none") is None
     assert saved.generator("rng").random() == np.random.default_rng(1).random()
     assert saved.rankings("ranks", (2, 2)).tolist() == [[1, 2], [2, 1]]
     with pytest.raises(WrongFileError, match="'part' does not belong here"):

@@ -65,7 +65,7 @@ def _glimpse_of_clicks(prefs: Any) -> dict[str, str]:
 
 def _glimpse_of_pairs(prefs: Any) -> dict[str, str]:
     """The item with the most wins and a contradiction, to see that the file was understood."""
-    wins = np.bincount(prefs.better, prefs.counts * prefs.weights[prefs.owners()], prefs.n_items)
+    wins = np.bincount(prefs.better, prefs.counts * prefs.weights[prefs.owners], prefs.n_items)
     glimpse = {"most preferred": str(prefs.items[wins.argmax()])}
     for user, cycle in prefs.contradictions(1):
         shown = " over ".join(str(name) for name in [*cycle, cycle[0]][:5])

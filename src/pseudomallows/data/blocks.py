@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ class Rankings(Preferences):
     """
 
     kind = "rankings"
-    ARRAYS: ClassVar[dict[str, Any]] = {"ranking_ranks": np.int32, "ranking_weights": np.int64}
+    ARRAYS: ClassVar[dict[str, Any]] = {"ranking_weights": np.int64, "ranking_rankings": np.int32}
 
     rankings: NDArray[np.int32]
 
@@ -68,14 +68,6 @@ class Rankings(Preferences):
         facts = super().facts() | {"full": n_full, "partial": self.n_users - n_full - n_tied}
         return facts | ({"with ties": n_tied} if n_tied else {})
 
-    def contents(self) -> Iterable[Any]:
-        """Bytes that no other rankings have."""
-        return [np.ascontiguousarray(array).data for array in (self.weights, self.rankings)]
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All but the names, as the arrays of a file."""
-        return {"ranking_ranks": self.rankings, "ranking_weights": self.weights}
-
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
@@ -86,7 +78,7 @@ class Rankings(Preferences):
         >>> Rankings.from_arrays(prefs.to_arrays(), prefs.users, prefs.items)
         Rankings(2 users, 3 items; 1 full, 1 partial)
         """
-        ranks, weights = typed_arrays(arrays, cls.ARRAYS)
+        weights, ranks = typed_arrays(arrays, cls.ARRAYS)
         if ranks.shape != (len(users), len(items)) or weights.shape != (len(users),):
             raise ValueError("its rankings do not fit together")
         check_saved_weights(weights, "rankings")
@@ -139,10 +131,6 @@ class Rankings(Preferences):
         left = (all_ranks - means.sum(axis=1)) / n_unknown
         return np.where(unknown, left[:, None], means)
 
-    def known_ranks(self) -> NDArray[np.int32]:
-        """The ranks that one item alone has, ``[user, item]``; 0 for all others."""
-        return np.where(block_sizes(self.rankings) == 1, self.rankings, 0)
-
     def mean_ranks(self) -> NDArray[np.float64]:
         """Mean rank of each item; an unknown rank counts as the mean of those it may be."""
         informative = self.take(self.is_informative)
@@ -152,7 +140,74 @@ class Rankings(Preferences):
 
 
 @dataclass(frozen=True, eq=False)
-class Clicks(Preferences):
+class Entries(Preferences):
+    """What is known as entries of the rows: those of row `user` are from ``starts[user]`` to
+    ``starts[user + 1] - 1`` of each array in `ENTRIES`."""
+
+    ENTRIES: ClassVar[tuple[str, ...]]
+    WORDS: ClassVar[str]  # what the entries are
+
+    starts: NDArray[np.int64]
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """``owners[entry]`` is the row it belongs to."""
+        return np.repeat(np.arange(self.n_users), np.diff(self.starts))
+
+    @property
+    def is_row_full(self) -> NDArray[np.bool_]:
+        """Of which users everything is known: none, for clicks have no order, and comparisons may
+        be mistaken."""
+        return np.zeros(self.n_users, dtype=bool)
+
+    def kept(self) -> Any:
+        """The data."""
+        return self
+
+    def take(self, rows: ArrayLike) -> Any:
+        """Some of the rows, by number or by mask."""
+        chosen = np.arange(self.n_users)[index_of(rows)]
+        sizes = (self.starts[1:] - self.starts[:-1])[chosen]  # as `np.diff`, slow for one user
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in self.ENTRIES}
+        arrays = {name: a if a is None else a[places] for name, a in arrays.items()}
+        weights, users = self.weights[chosen], self.users[chosen]
+        return replace(self, weights=weights, users=users, starts=starts, **arrays)
+
+    @classmethod
+    def stack(cls, parts: Sequence[Any], users: NDArray[Any]) -> Self:
+        """Rows of the same items one after the other."""
+        weights = np.concatenate([part.weights for part in parts])
+        sizes = np.concatenate([np.diff(part.starts) for part in parts])
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        entries: dict[str, Any] = {name: stacked(parts, name) for name in cls.ENTRIES}
+        return cls(weights, users, parts[0].items, starts, **entries)
+
+    @classmethod
+    def check_starts(cls, arrays: Sequence[NDArray[Any]], n_users: int) -> None:
+        """Refuse starts, weights and entries of a file that do not fit together."""
+        starts, weights, *entries = arrays
+        fits = starts.shape == (n_users + 1,) and weights.shape == (n_users,)
+        fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+        if not (fits and all(entry.shape == (starts[-1],) for entry in entries)):
+            raise ValueError(f"its {cls.WORDS} do not fit together")
+        check_saved_weights(weights, cls.WORDS)
+
+
+def stacked(parts: Sequence[Any], name: str) -> NDArray[Any] | None:
+    """The entries of all parts; times that a part lacks are NaN."""
+    arrays = [getattr(part, name) for part in parts]
+    if all(array is None for array in arrays):
+        return None
+    sizes = [int(part.starts[-1]) for part in parts]
+    return np.concatenate(
+        [np.full(n, np.nan) if a is None else a for a, n in zip(arrays, sizes, strict=True)]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Clicks(Entries):
     """Clicks: the items of row `user` are ``codes[starts[user]:starts[user + 1]]``, sorted.
 
     ``times[place]`` is when the click ``codes[place]`` was made, for the first time: in seconds
@@ -163,12 +218,13 @@ class Clicks(Preferences):
     kind = "clicks"
     ARRAYS: ClassVar[dict[str, Any]] = {
         "click_starts": np.int64,
-        "click_codes": np.int32,
         "click_weights": np.int64,
+        "click_codes": np.int32,
     }
     OPTIONAL: ClassVar[dict[str, Any]] = {"click_times": np.float64}
+    ENTRIES = ("codes", "times")
+    WORDS = "clicks"
 
-    starts: NDArray[np.int64]
     codes: NDArray[np.int32]
     times: NDArray[np.float64] | None = field(default=None, kw_only=True)
     reading: str = field(default="", kw_only=True)  # the call that reads these clicks again
@@ -177,14 +233,9 @@ class Clicks(Preferences):
         return f"Clicks({self.n_users} users, {self.n_items} items; {len(self.codes)} clicks)"
 
     @property
-    def is_row_full(self) -> NDArray[np.bool_]:
-        """Of which users everything is known: none, for clicks have no order."""
-        return np.zeros(self.n_users, dtype=bool)
-
-    @property
     def shape_words(self) -> str:
         """What the data are, for messages."""
-        return "clicks"
+        return self.WORDS
 
     def facts(self) -> dict[str, int | float]:
         """Figures of the data, by words.
@@ -207,15 +258,6 @@ class Clicks(Preferences):
         times = [] if self.times is None else [np.ascontiguousarray(self.times).data]
         return [str(self.checksum()).encode(), *times]
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All but the names, as the arrays of a file."""
-        arrays: dict[str, NDArray[Any]] = {
-            "click_starts": self.starts,
-            "click_codes": self.codes,
-            "click_weights": self.weights,
-        }
-        return arrays if self.times is None else arrays | {"click_times": self.times}
-
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
@@ -226,27 +268,19 @@ class Clicks(Preferences):
         >>> Clicks.from_arrays(prefs.to_arrays(), prefs.users, prefs.items)
         Clicks(2 users, 3 items; 3 clicks)
         """
-        starts, codes, weights = typed_arrays(arrays, Clicks.ARRAYS)
-        n_users = len(users)
-        fits = starts.shape == (n_users + 1,) and weights.shape == (n_users,)
-        fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
-        fits = fits and codes.shape == (starts[-1],)
-        if not fits or (len(codes) and not 0 <= codes.min() <= codes.max() < len(items)):
+        starts, weights, codes = given = typed_arrays(arrays, Clicks.ARRAYS)
+        cls.check_starts(given, len(users))
+        if len(codes) and not 0 <= codes.min() <= codes.max() < len(items):
             raise ValueError("its clicks do not fit together")
-        pairs = np.repeat(np.arange(n_users), np.diff(starts)) * len(items) + codes
+        pairs = np.repeat(np.arange(len(users)), np.diff(starts)) * len(items) + codes
         if not (np.diff(pairs) > 0).all() and len(np.unique(pairs)) < len(pairs):
             raise ValueError("a user has clicked an item twice")
-        check_saved_weights(weights, "clicks")
         times = None
         if "click_times" in arrays:
             (times,) = typed_arrays(arrays, Clicks.OPTIONAL)
             if times.shape != codes.shape or np.isinf(times).any():
                 raise ValueError("its times do not fit its clicks")
         return Clicks(weights, users, items, starts, codes, times=times)
-
-    def kept(self) -> "Clicks":
-        """The clicks."""
-        return self
 
     @property
     def n_clicks(self) -> NDArray[np.int64]:
@@ -257,11 +291,6 @@ class Clicks(Preferences):
     def is_informative(self) -> NDArray[np.bool_]:
         """Which rows say anything: some items are clicked, not all, and the weight is not 0."""
         return (self.n_clicks > 0) & (self.n_clicks < self.n_items) & (self.weights > 0)
-
-    @property
-    def owners(self) -> NDArray[np.int64]:
-        """``owners[place]`` is the row of the user whose click ``codes[place]`` is."""
-        return np.repeat(np.arange(self.n_users), self.n_clicks)
 
     def choose(self, is_chosen: NDArray[np.bool_]) -> "Clicks":
         """Some of the clicks, one place in `is_chosen` for each; users and items stay."""
@@ -312,55 +341,19 @@ class Clicks(Preferences):
                [1, 2, 2]], dtype=int32)
         """
         ranks = np.repeat(self.n_clicks[:, None] + 1, self.n_items, axis=1).astype(np.int32)
-        ranks[np.repeat(np.arange(self.n_users), self.n_clicks), self.codes] = 1
+        ranks[self.owners, self.codes] = 1
         return Rankings(self.weights, self.users, self.items, ranks)
 
     def take(self, rows: ArrayLike) -> "Clicks":
         """Some of the rows, by number or by mask."""
-        chosen = np.arange(self.n_users)[index_of(rows)]
-        sizes = self.n_clicks[chosen]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
-        return Clicks(
-            self.weights[chosen],
-            self.users[chosen],
-            self.items,
-            starts,
-            self.codes[places],
-            times=None if self.times is None else self.times[places],
-            backend=self.backend,
-        )
+        return replace(super().take(rows), reading="")
 
     def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Clicks":
         """The same over other items."""
-        owners = np.repeat(np.arange(self.n_users), self.n_clicks)
         codes = places.astype(np.int32)[self.codes]
-        order = np.lexsort((codes, owners))
+        order = np.lexsort((codes, self.owners))
         times = None if self.times is None else self.times[order]
         return Clicks(self.weights, self.users, items, self.starts, codes[order], times=times)
-
-    @classmethod
-    def stack(cls, parts: Sequence["Clicks"], users: NDArray[Any]) -> "Clicks":
-        """Clicks on the same items one after the other."""
-        weights = np.concatenate([part.weights for part in parts])
-        codes = np.concatenate([part.codes for part in parts])
-        times = stack_times(parts)
-        return Clicks(weights, users, parts[0].items, stack_starts(parts), codes, times=times)
-
-
-def stack_starts(parts: Sequence[Any]) -> NDArray[np.int64]:
-    """Where the rows of each part begin, one after the other."""
-    sizes = np.concatenate([np.diff(part.starts) for part in parts])
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def stack_times(parts: Sequence[Clicks]) -> NDArray[np.float64] | None:
-    """The times of clicks one after the other; NaN for those of parts that have none."""
-    if all(part.times is None for part in parts):
-        return None
-    return np.concatenate(
-        [np.full(len(part.codes), np.nan) if part.times is None else part.times for part in parts]
-    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._warn import warn
-from .blocks import Clicks, stack_times
+from .blocks import Clicks, stacked
 from .checks import object_array
 from .from_clicks import clicks_of_pairs
 from .preferences import DroppedRowsWarning, Preferences
@@ -131,7 +131,7 @@ def join_clicks(old: Clicks, more: Any) -> Clicks:
         np.concatenate([old.codes.astype(np.int64), codes[new.codes]]),
     )
     names = (object_array(list(rows)), old.items)
-    return clicks_of_pairs(*pairs, weights, *names, stack_times([old, new]))
+    return clicks_of_pairs(*pairs, weights, *names, stacked([old, new], "times"))
 
 
 def _more_clicks(more: Any, old: Clicks) -> Clicks:

@@ -1,6 +1,6 @@
 """Comparisons: which of two items a user prefers, as often as the user said so."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..rankings import MAX_WEIGHT, check_weights
-from .blocks import Rankings, check_saved_weights, stack_starts, typed_arrays
-from .checks import index_of, spread
-from .preferences import Preferences
+from .blocks import Entries, Rankings, typed_arrays
+from .checks import spread
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs(Preferences):
+class Pairs(Entries):
     """Comparisons of two items: entry `e` of row `user`, from ``starts[user]`` to
     ``starts[user + 1] - 1``, says that the user preferred ``better[e]`` to ``worse[e]``
     ``counts[e]`` times, and ``ties[e]`` times neither of them.
@@ -27,14 +26,15 @@ class Pairs(Preferences):
     kind = "pairs"
     ARRAYS: ClassVar[dict[str, Any]] = {
         "pair_starts": np.int64,
+        "pair_weights": np.int64,
         "pair_better": np.int32,
         "pair_worse": np.int32,
         "pair_counts": np.int64,
         "pair_ties": np.int64,
-        "pair_weights": np.int64,
     }
+    ENTRIES = ("better", "worse", "counts", "ties")
+    WORDS = "comparisons"
 
-    starts: NDArray[np.int64]
     better: NDArray[np.int32]
     worse: NDArray[np.int32]
     counts: NDArray[np.int64]
@@ -45,11 +45,6 @@ class Pairs(Preferences):
         return f"Pairs({self.n_users} users, {self.n_items} items; {said} comparisons)"
 
     @property
-    def is_row_full(self) -> NDArray[np.bool_]:
-        """Of which users everything is known: of none, for comparisons may be mistaken."""
-        return np.zeros(self.n_users, dtype=bool)
-
-    @property
     def is_informative(self) -> NDArray[np.bool_]:
         """Which rows say anything: an item won, and the weight is not 0."""
         return (self._row_sums(self.counts) > 0) & (self.weights > 0)
@@ -57,13 +52,13 @@ class Pairs(Preferences):
     @property
     def shape_words(self) -> str:
         """What the data are, for messages."""
-        return "comparisons"
+        return self.WORDS
 
     def facts(self) -> dict[str, int | float]:
         """Figures of the data, by words. Comparisons, ties among them, are of all people; those of
         a user are of a row.
 
-        >>> facts = Preferences.from_pairs([("ann", "tea", "ale"), ("ann", "ale", "tea")]).facts()
+        >>> facts = Pairs.from_pairs([("ann", "tea", "ale"), ("ann", "ale", "tea")]).facts()
         >>> facts["comparisons"], facts["contradictory users"]
         (2, 1)
         """
@@ -74,53 +69,28 @@ class Pairs(Preferences):
             "contradictory users": int((~self.is_consistent).sum()),
         }
 
-    def contents(self) -> Iterable[Any]:
-        """Bytes that no other comparisons have."""
-        return [np.ascontiguousarray(array).data for array in self.to_arrays().values()]
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All but the names, as the arrays of a file."""
-        return {
-            "pair_starts": self.starts,
-            "pair_better": self.better,
-            "pair_worse": self.worse,
-            "pair_counts": self.counts,
-            "pair_ties": self.ties,
-            "pair_weights": self.weights,
-        }
-
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
     ) -> "Pairs":
         """The comparisons of such arrays, which are checked.
 
-        >>> prefs = Preferences.from_pairs([("ann", "tea", "ale"), ("bob", "ale", "tea")])
+        >>> prefs = Pairs.from_pairs([("ann", "tea", "ale"), ("bob", "ale", "tea")])
         >>> Pairs.from_arrays(prefs.to_arrays(), prefs.users, prefs.items)
         Pairs(2 users, 2 items; 2 comparisons)
         """
-        starts, better, worse, counts, ties, weights = typed_arrays(arrays, cls.ARRAYS)
-        n_users = len(users)
-        fits = starts.shape == (n_users + 1,) and weights.shape == (n_users,)
-        fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
-        for entries in (better, worse, counts, ties):
-            fits = fits and entries.shape == (starts[-1],)
-        for codes in (better, worse):
-            fits = fits and bool(((codes >= 0) & (codes < len(items))).all())
-        if not fits or (better == worse).any():
+        starts, weights, better, worse, counts, ties = given = typed_arrays(arrays, cls.ARRAYS)
+        cls.check_starts(given, len(users))
+        lowest, highest = np.minimum(better, worse), np.maximum(better, worse)
+        if not ((lowest >= 0) & (highest < len(items)) & (lowest < highest)).all():
             raise ValueError("its comparisons do not fit together")
-        rows = np.repeat(np.arange(n_users), np.diff(starts))
+        rows = np.repeat(np.arange(len(users)), np.diff(starts))
         if not _rises(rows, better, worse)[1:].all():
             raise ValueError("its comparisons are not in order, or one is there twice")
         is_said = (counts >= 0) & (ties >= 0) & ((counts > 0) | (ties > 0))
         if not (is_said & ((ties == 0) | (better < worse))).all():
             raise ValueError("its comparisons have wrong counts or ties")
-        check_saved_weights(weights, "comparisons")
         return cls(weights, users, items, starts, better, worse, counts, ties).check_size()
-
-    def kept(self) -> "Pairs":
-        """The comparisons."""
-        return self
 
     def as_rankings(self) -> Rankings:
         """No rank is known."""
@@ -136,26 +106,10 @@ class Pairs(Preferences):
         """Does a user contradict themselves, so that no ranking agrees with all they say?"""
         return not bool(self.is_consistent[self.is_informative].all())
 
-    def take(self, rows: ArrayLike) -> "Pairs":
-        """Some of the rows, by number or by mask."""
-        chosen = np.arange(self.n_users)[index_of(rows)]
-        sizes = np.diff(self.starts)[chosen]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
-        entries = (self.better, self.worse, self.counts, self.ties)
-        return Pairs(
-            self.weights[chosen],
-            self.users[chosen],
-            self.items,
-            starts,
-            *(entry[places] for entry in entries),
-            backend=self.backend,
-        )
-
     def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Pairs":
         """The same over other items."""
         return pairs_of_entries(
-            np.tile(self.owners(), 2),
+            np.tile(self.owners, 2),
             np.tile(places[self.better], 2),
             np.tile(places[self.worse], 2),
             np.repeat([False, True], len(self.better)),
@@ -168,12 +122,7 @@ class Pairs(Preferences):
     @classmethod
     def stack(cls, parts: Sequence["Pairs"], users: NDArray[Any]) -> "Pairs":
         """Comparisons of the same items one after the other."""
-        weights = np.concatenate([part.weights for part in parts])
-        entries = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("better", "worse", "counts", "ties")
-        )
-        return Pairs(weights, users, parts[0].items, stack_starts(parts), *entries).check_size()
+        return super().stack(parts, users).check_size()
 
     @property
     def n_comparisons(self) -> NDArray[np.int64]:
@@ -190,21 +139,17 @@ class Pairs(Preferences):
         """Which users have never contradicted themselves: some ranking agrees with all wins.
 
         >>> said = {"ann": [("a", "b"), ("b", "c")], "bob": [("a", "b"), ("b", "c"), ("c", "a")]}
-        >>> Preferences.from_pairs(said).is_consistent
+        >>> Pairs.from_pairs(said).is_consistent
         array([ True, False])
         """
         consistent = np.ones(self.n_users, dtype=bool)
-        consistent[np.unique(self.owners()[self._circular()[1]])] = False
+        consistent[np.unique(self.owners[self._circular()[1]])] = False
         return consistent
-
-    def owners(self) -> NDArray[np.int64]:
-        """``[entry]`` is the row it belongs to."""
-        return np.repeat(np.arange(self.n_users), np.diff(self.starts))
 
     def pairs_of(self, row: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The wins of a user, as codes: which item, and over which; the counts are left out.
 
-        >>> prefs = Preferences.from_pairs([("ann", "tea", "ale"), ("ann", "tea", "gin")])
+        >>> prefs = Pairs.from_pairs([("ann", "tea", "ale"), ("ann", "tea", "gin")])
         >>> prefs.pairs_of(0)
         (array([2, 2], dtype=int32), array([0, 1], dtype=int32))
         """
@@ -215,7 +160,7 @@ class Pairs(Preferences):
     def wins(self) -> NDArray[np.int64]:
         """``wins[item, other]`` is how often people preferred `item` to `other`.
 
-        >>> Preferences.from_pairs([("tea", "ale"), ("tea", "ale"), ("ale", "tea")]).wins()
+        >>> Pairs.from_pairs([("tea", "ale"), ("tea", "ale"), ("ale", "tea")]).wins()
         array([[0, 1],
                [2, 0]])
         """
@@ -233,11 +178,11 @@ class Pairs(Preferences):
         A row is a win of one item over another, or a tie of two, and its weight says how often
         that was said. The rows are named 0, 1, ...
 
-        >>> votes = Preferences.from_pairs({"ann": [("tea", "ale"), ("ale", "gin")]}).as_votes()
+        >>> votes = Pairs.from_pairs({"ann": [("tea", "ale"), ("ale", "gin")]}).as_votes()
         >>> votes, votes.weights
         (Pairs(2 users, 3 items; 2 comparisons), array([1, 1]))
         """
-        weights = self.weights[self.owners()]
+        weights = self.weights[self.owners]
         return votes_of(
             np.concatenate([self.better, self.better]),
             np.concatenate([self.worse, self.worse]),
@@ -250,13 +195,13 @@ class Pairs(Preferences):
         """The items that were compared with each other, directly or through others, the largest
         group first. The order of items of different groups is not in the data.
 
-        >>> Preferences.from_pairs([("tea", "ale"), ("gin", "rum"), ("ale", "mate")]).groups()
+        >>> Pairs.from_pairs([("tea", "ale"), ("gin", "rum"), ("ale", "mate")]).groups()
         [['ale', 'mate', 'tea'], ['gin', 'rum']]
         """
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        is_said = self.weights[self.owners()] > 0
+        is_said = self.weights[self.owners] > 0
         links = np.ones(int(is_said.sum()), dtype=bool)
         ends, shape = (self.better[is_said], self.worse[is_said]), (self.n_items, self.n_items)
         n_groups, labels = connected_components(csr_array((links, ends), shape), directed=False)
@@ -268,11 +213,11 @@ class Pairs(Preferences):
         item of it beat the next, and the last beat the first.
 
         >>> said = {"ann": [("a", "b"), ("b", "c")], "bob": [("a", "b"), ("b", "c"), ("c", "a")]}
-        >>> Preferences.from_pairs(said).contradictions()
+        >>> Pairs.from_pairs(said).contradictions()
         [('bob', ['a', 'b', 'c'])]
         """
         groups, within = self._circular()
-        rows, firsts = np.unique(self.owners()[within], return_index=True)
+        rows, firsts = np.unique(self.owners[within], return_index=True)
         ends = np.append(firsts, len(within))[1:]
         cycles = []
         for row, first, end in list(zip(rows, firsts, ends, strict=True))[:most]:
@@ -292,7 +237,7 @@ class Pairs(Preferences):
         from scipy.sparse.csgraph import connected_components
 
         wins = np.flatnonzero(self.counts > 0)
-        owners = self.owners()
+        owners = self.owners
         n_wins = np.bincount(owners[wins], minlength=self.n_users)
         wins = wins[n_wins[owners[wins]] > 1]
         groups = np.zeros(len(self.better), dtype=np.int64)
@@ -314,7 +259,7 @@ class Pairs(Preferences):
         """Sums of an entry's number times the weight, ``[better, worse]``."""
         n_items = self.n_items
         cells = self.better.astype(np.int64) * n_items + self.worse
-        weighted = numbers * self.weights[self.owners()]
+        weighted = numbers * self.weights[self.owners]
         sums = np.bincount(cells, weighted, n_items * n_items)  # below 2^53, so exact
         return sums.astype(np.int64).reshape(n_items, n_items)
 
@@ -325,7 +270,7 @@ class Pairs(Preferences):
     def check_size(self) -> "Pairs":
         """The same, unless there are too many comparisons to be counted."""
         said = self.counts.astype(float) + self.ties
-        n_said = float((said * np.maximum(self.weights, 1)[self.owners()]).sum())
+        n_said = float((said * np.maximum(self.weights, 1)[self.owners]).sum())
         if n_said > MAX_WEIGHT:
             raise ValueError(
                 f"there must be at most {MAX_WEIGHT:.0e} comparisons in all, by counts and "

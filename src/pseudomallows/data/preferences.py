@@ -403,9 +403,12 @@ class Preferences(ABC):
         """The type of an array of a file, by its name; None for one of something else."""
         return (cls.ARRAYS | cls.OPTIONAL).get(name)
 
-    @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All but the names, as the arrays of a file, by the names of `ARRAYS` and `OPTIONAL`."""
+        """All but the names, as the arrays of a file, by the names of `ARRAYS` and `OPTIONAL`: that
+        of the kind, then that of the attribute."""
+        names = [*self.ARRAYS, *self.OPTIONAL]
+        arrays = {name: getattr(self, name.partition("_")[2]) for name in names}
+        return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
     @abstractmethod
@@ -414,9 +417,9 @@ class Preferences(ABC):
     ) -> Preferences:
         """The data of such arrays; a ValueError says what is wrong with them."""
 
-    @abstractmethod
     def contents(self) -> Iterable[Any]:
         """Bytes that no other data with as many users and the same items have."""
+        return [np.ascontiguousarray(array).data for array in self.to_arrays().values()]
 
     def digest(self) -> str:
         """A short text that tells these data from any other; names of users do not count.

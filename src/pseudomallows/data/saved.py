@@ -46,10 +46,6 @@ class Saved:
             self.refuse(name, f"must be a finite number in {least:g}..{most:g}")
         return float(value)
 
-    def number_or_none(self, name: str) -> float | None:
-        """A finite number, or nothing."""
-        return None if self._value(name) is None else self.number(name)
-
     def generator(self, name: str) -> np.random.Generator:
         """A source of random numbers in the state it had."""
         given = self.part(name)

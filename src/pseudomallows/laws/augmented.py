@@ -266,7 +266,7 @@ def list_statements(pairs: Pairs | None) -> Statements:
     if pairs is None:
         return Statements(np.empty(0, np.int64), np.empty((0, 0), np.int32), none, none, none)
     said = np.flatnonzero(pairs.counts > 0)
-    owners, counts, nothing = pairs.owners()[said], pairs.counts[said], np.zeros(len(said), int)
+    owners, counts, nothing = pairs.owners[said], pairs.counts[said], np.zeros(len(said), int)
     rows, items = np.tile(owners, 2), np.concatenate([pairs.better[said], pairs.worse[said]])
     others = np.concatenate([pairs.worse[said], pairs.better[said]])
     cells = (rows * pairs.n_items + items) * pairs.n_items + others

@@ -223,7 +223,7 @@ def vote_log_likelihoods(prefs: Pairs, consensus: Ranking, alpha: float) -> Floa
     won, lost = table[n_items - 1 + gaps], table[n_items - 1 - gaps]
     values = np.zeros(prefs.n_users)
     said = prefs.counts * won + prefs.ties * HALF * (won + lost)
-    np.add.at(values, prefs.owners(), said)
+    np.add.at(values, prefs.owners, said)
     return values
 
 

@@ -149,7 +149,7 @@ def _filled_ranks(people: Rankings) -> tuple[Floats, Simulate]:
 
 def _net_wins(people: Pairs) -> tuple[Floats, Simulate]:
     """Wins less losses of each item, of the comparisons without ties."""
-    owners, one, other = people.owners(), people.better, people.worse
+    owners, one, other = people.owners, people.better, people.worse
     shape = (people.n_users, people.n_items)
 
     def net(wins: Floats) -> Floats:
@@ -177,7 +177,7 @@ def _slates(people: Pairs) -> tuple[Floats, Simulate] | None:
     """The same of impressions, if all are: everybody took some of the items shown, each of which
     beats all of the others. Which pairs are compared then depends on the answers: in a replicate
     people take as many, of the same slate."""
-    owners, shape = people.owners(), (people.n_users, people.n_items)
+    owners, shape = people.owners, (people.n_users, people.n_items)
     taken, passed = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     taken[owners, people.better], passed[owners, people.worse] = True, True
     n_taken, n_passed = (each.sum(axis=1, keepdims=True) for each in (taken, passed))
