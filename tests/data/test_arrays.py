@@ -43,14 +43,17 @@ def test_room_beyond_the_last_row_is_not_read(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indptr": [0, 1000, 4]}, "must be 3 numbers that rise from 0, got 3: .0, 1000, 4."),
+        ({"indptr": [0, 1000, 4]}, "must be 3 numbers that rise from 0 .*, got 3: .0, 1000, 4."),
         ({"indptr": [0, -5, 4]}, "must be 3 numbers that rise from 0"),
         ({"indptr": [0, 10**7, 4]}, "must be 3 numbers that rise from 0"),
-        ({"indptr": [0, 2, 10**7]}, "ends at 10000000, and there are 4 indices"),
+        (
+            {"indptr": [0, 2, 10**7]},
+            "rise from 0 to 4, the number of indices, got 3: .0, 2, 1",
+        ),
         ({"indptr": [1, 2, 4]}, "must be 3 numbers that rise from 0"),
-        ({"indptr": [0, 4]}, "must be 3 numbers that rise from 0, got 2"),
+        ({"indptr": [0, 4]}, "must be 3 numbers that rise from 0 .*, got 2"),
         ({"indptr": np.array([0, 2**64 - 5, 4], np.uint64)}, "must be 3 numbers that rise"),
-        ({"format": [b"csr", b"csc"]}, "of a sparse matrix must be one word, .* got 2 values"),
+        ({"format": [b"csr", b"csc"]}, "must be csr, csc or coo, got .b.csr., b.csc."),
         ({"indptr": []}, "'indptr' of a sparse matrix must be whole numbers, got float64"),
         ({"indptr": [0.0, 2.0, 4.0]}, "'indptr' of a sparse matrix must be whole numbers"),
         ({"indices": [0, 2, 0, 3]}, r"column 3 of a sparse matrix is not in 0\.\.2"),

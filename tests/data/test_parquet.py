@@ -23,16 +23,15 @@ def log(tmp_path):
     return folder
 
 
-def clicks_by_name(users, items, starts, codes):
+def clicks_by_name(clicks):
     return {
-        user: items[codes[starts[row] : starts[row + 1]]].tolist()
-        for row, user in enumerate(users.tolist())
+        user: clicks.items[clicks.clicks_of(row)].tolist()
+        for row, user in enumerate(clicks.users.tolist())
     }
 
 
 def read_by_name(path, **options):
-    found = pm.read(path, **options)
-    return clicks_by_name(found.users, found.items, found.starts, found.codes)
+    return clicks_by_name(pm.read(path, **options))
 
 
 def test_a_folder_is_one_table(log):
@@ -90,14 +89,14 @@ def test_a_folder_without_parts(tmp_path):
 
 def test_a_part_by_itself(log):
     part = parquet.read_part(log / "part-0.parquet")
-    assert clicks_by_name(*part) == {"ann": ["mate", "tea"], "bob": ["mate"]}
-    assert clicks_by_name(*parquet.read_part(log)) == read_by_name(log)
+    assert clicks_by_name(part) == {"ann": ["mate", "tea"], "bob": ["mate"]}
+    assert clicks_by_name(parquet.read_part(log)) == read_by_name(log)
     pq.write_table(pa.table({"user": ["x"], "item": ["y"]}), log / "one.parquet")
-    assert clicks_by_name(*parquet.read_part(log / "one.parquet")) == {"x": ["y"]}
+    assert clicks_by_name(parquet.read_part(log / "one.parquet")) == {"x": ["y"]}
     empty = pa.table({"user": pa.array([], pa.string()), "item": pa.array([], pa.string())})
     pq.write_table(empty, log / "none.parquet")
     none = parquet.read_part(log / "none.parquet")
-    assert [len(array) for array in none] == [0, 0, 1, 0]
+    assert [len(array) for array in (none.users, none.items, none.codes)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """PrefLib: orders with ties and counts."""
 
-import numpy as np
 import pytest
 
 import pseudomallows as pm
@@ -63,18 +62,6 @@ def test_ties_among_some_of_the_items(put):
     assert found.rankings.tolist() == [[0, 1, 1, 0], [1, 1, 3, 4], [2, 2, 4, 1]]
 
 
-def test_ties_broken_at_random(put):
-    path = put(PREFLIB + "1: {1,2},{3,4}\n" * 50 + "1: {2,3}\n", "x.toi")
-    found = pm.read(path, ties="random", rng=1).rankings
-    assert np.sort(found[:50, :2]).tolist() == [[1, 2]] * 50
-    assert np.sort(found[:50, 2:]).tolist() == [[3, 4]] * 50
-    assert 10 < (found[:50, 0] == 1).sum() < 40
-    assert sorted(found[50].tolist()) == [0, 0, 1, 2]  # what is not listed stays unknown
-    assert (pm.read(path, ties="random", rng=1).rankings == found).all()
-    with pytest.raises(ValueError, match="ties must be one of 'keep', 'random', got"):
-        pm.read(path, ties="last")
-
-
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
@@ -95,35 +82,6 @@ def test_preflib_errors_say_where(put, lines, words):
     assert words in str(caught.value)
     with pytest.raises(ValueError, match="is this a PrefLib file of today"):
         pm.read(put("4\n1,ale\n", "x.soc"))
-
-
-GRAPH = PREFLIB.replace("x.toc", "x.wmd") + "# DATA TYPE: wmd\n# NUMBER EDGES: 3\n"
-
-
-def test_a_graph_is_read_as_comparisons_where_one_says_so(put):
-    path = put(GRAPH + "1,2,7.0\n2, 1, 3\n4,1,2.\n", "x.wmd")
-    found = pm.read(path, "pairs")
-    assert found.is_vote
-    assert found.items.tolist() == ["ale", "gin", "rum", "mead"]
-    assert found.wins().tolist() == [[0, 7, 0, 0], [3, 0, 0, 0], [0, 0, 0, 0], [2, 0, 0, 0]]
-    with pytest.raises(ValueError, match=r"holds a graph, .* give kind='pairs'"):
-        pm.read(path)
-
-
-@pytest.mark.parametrize(
-    ("edges", "words"),
-    [
-        ("1,2,7\n2,1,3\n", "3 edges are announced, but there are 2: the file seems to be cut"),
-        ("1,2,7\n2,1,3\n1,1,2\n", "line 11: item 1 is compared with itself"),
-        ("1,2,7\n2,1,3\n1,9,2\n", "line 11: item 9 has no name in the header"),
-        ("1,2,7\n2,1,3\n1,3,0.5\n", "line 11: wanted 'item, item, weight' in whole numbers"),
-        ("1,2,7\n2,1,3\n1,3\n", "line 11: wanted 'item, item, weight'"),
-        ("", "there are no edges after the header"),
-    ],
-)
-def test_a_graph_that_is_wrong_is_told(put, edges, words):
-    with pytest.raises(ValueError, match=words):
-        pm.read(put(GRAPH + edges, "x.wmd"), "pairs")
 
 
 CATEGORIES = """# NUMBER ALTERNATIVES: 4

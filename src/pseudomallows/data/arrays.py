@@ -25,73 +25,60 @@ def sparse_matrix(arrays: Arrays) -> Any:
     """
     from scipy.sparse import coo_array
 
-    shape = _whole(arrays, "shape")
-    if shape.shape != (2,) or shape.min() < 0:
-        raise ValueError(f"the shape of a sparse matrix must be two numbers, got {shape.tolist()}")
-    n_rows, n_columns = (int(length) for length in shape)
-    available = available_memory()
-    if available is not None and 64 * (n_rows + n_columns) > available:  # 64 bytes for each name
+    shape, data = _whole(arrays, "shape").tolist(), _column(arrays, "data")
+    if len(shape) != 2 or min(shape) < 0:
+        raise ValueError(f"the shape of a sparse matrix must be two numbers, got {shape}")
+    size, available = "{} x {}".format(*shape), available_memory()
+    if available is not None and 64 * sum(shape) > available:  # 64 bytes for each name
         raise ValueError(
-            f"a sparse matrix of {n_rows} x {n_columns} does not fit into memory "
-            f"({as_size(available)} are available)"
+            f"a sparse matrix of {size} does not fit into memory ({as_size(available)} are "
+            "available)"
         )
-    most = max(1_000_000, 100 * len(_column(arrays, "data")))  # more are nearly all empty
-    if n_rows + n_columns > most:
+    most = max(1_000_000, 100 * len(data))  # more are nearly all empty
+    if sum(shape) > most:
         raise ValueError(
-            f"a sparse matrix of {n_rows} x {n_columns} with {len(arrays['data'])} numbers is "
-            f"nearly empty, and may have {most} rows and columns: drop the empty ones"
+            f"a sparse matrix of {size} with {len(data)} numbers is nearly empty, and may have "
+            f"{most} rows and columns: drop the empty ones"
         )
-    if arrays["format"].size != 1:
-        raise ValueError(
-            f"'format' of a sparse matrix must be one word, such as csr, got "
-            f"{arrays['format'].size} values"
-        )
-    kind = arrays["format"].item()
+    kind = arrays["format"].item() if arrays["format"].size == 1 else arrays["format"].tolist()
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
-    if kind == "csr":
-        rows, columns = _compressed(arrays, n_rows)
+    if kind == "coo":
+        places = [_whole(arrays, "row"), _whole(arrays, "col")]
+    elif kind == "csr":
+        places = _expanded(arrays, shape[0])
     elif kind == "csc":
-        columns, rows = _compressed(arrays, n_columns)
-    elif kind == "coo":
-        rows, columns = _whole(arrays, "row"), _whole(arrays, "col")
+        places = _expanded(arrays, shape[1])[::-1]
     else:
         raise ValueError(f"a sparse matrix must be csr, csc or coo, got {kind!r}: use .tocsr()")
-    data = _column(arrays, "data")[: len(rows)]
-    if not len(rows) == len(columns) == len(data):
+    data = data[: len(places[0])]
+    if not len(places[0]) == len(places[1]) == len(data):
         raise ValueError(
-            f"a sparse matrix must have as many rows as columns and numbers, got {len(rows)}, "
-            f"{len(columns)} and {len(data)}"
+            f"a sparse matrix must have as many rows as columns and numbers, got "
+            f"{len(places[0])}, {len(places[1])} and {len(data)}"
         )
-    for name, indices, length in (("row", rows, n_rows), ("column", columns, n_columns)):
-        if len(indices) and not 0 <= indices.min() <= indices.max() < length:
-            wrong = indices[(indices < 0) | (indices >= length)][0]
-            raise ValueError(f"{name} {wrong} of a sparse matrix is not in 0..{length - 1}")
-    return coo_array((data, (rows, columns)), shape=(n_rows, n_columns))
+    for name, indices, length in zip(("row", "column"), places, shape, strict=True):
+        wrong = indices[(indices < 0) | (indices >= length)]
+        if len(wrong):
+            raise ValueError(f"{name} {wrong[0]} of a sparse matrix is not in 0..{length - 1}")
+    return coo_array((data, tuple(places)), shape=tuple(shape))
 
 
-def _compressed(arrays: Arrays, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _expanded(arrays: Arrays, n_rows: int) -> list[NDArray[np.int64]]:
     """Rows and columns of a matrix by rows (csr); of one by columns, the other way round."""
-    starts, columns, n_numbers = (
-        _whole(arrays, "indptr"),
-        _whole(arrays, "indices"),
-        len(_column(arrays, "data")),
-    )
+    starts, columns = _whole(arrays, "indptr"), _whole(arrays, "indices")
     sizes = np.diff(starts)
-    if len(starts) != n_rows + 1 or starts[0] != 0 or (sizes < 0).any():
+    is_sound = len(starts) == n_rows + 1 and starts[0] == 0 and bool((sizes >= 0).all())
+    if not (is_sound and starts[-1] <= len(columns)):
         raise ValueError(
-            f"indptr of a sparse matrix must be {n_rows + 1} numbers that rise from 0, got "
-            f"{len(starts)}: {starts[:5].tolist()}"
+            f"indptr of a sparse matrix must be {n_rows + 1} numbers that rise from 0 to "
+            f"{len(columns)}, the number of indices, got {len(starts)}: {starts[:5].tolist()}"
         )
-    if n_numbers != len(columns):
+    if len(columns) != len(arrays["data"]):
         raise ValueError(
             f"a sparse matrix must have as many indices as numbers, got {len(columns)} and "
-            f"{n_numbers}"
+            f"{len(arrays['data'])}"
         )
-    if starts[-1] > len(columns):
-        raise ValueError(
-            f"indptr of a sparse matrix ends at {starts[-1]}, and there are {len(columns)} indices"
-        )
-    return np.repeat(np.arange(n_rows), sizes), columns[: starts[-1]]
+    return [np.repeat(np.arange(n_rows), sizes), columns[: starts[-1]]]
 
 
 def _whole(arrays: Arrays, name: str) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy as np
 from ..rankings import check_count
 from .atomic import make_folder
 from .blocks import Clicks, check_clicks
-from .checks import check_known
+from .checks import check_known, object_array
 from .write import write_table
 
 
@@ -89,30 +89,24 @@ class Parts:
 
 def item_names(path: str) -> list[str]:
     """The items of one part."""
-    names: list[str] = _read(path)[1].tolist()
+    from .parquet import read_part
+
+    names: list[str] = read_part(path).items.tolist()
     return names
 
 
 def load_part(path: str, items: Sequence[str]) -> Clicks:
     """Read one part, with codes for these items."""
-    users, own, starts, codes = _read(path)
-    known = {name: code for code, name in enumerate(items)}
-    places = np.array([known.get(name, -1) for name in own.tolist()], dtype=np.int64)
-    try:
-        check_known(places, own.tolist(), "item")
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    codes = (places[codes] if len(codes) else codes).astype(np.int32)
-    owners = np.repeat(np.arange(len(users)), np.diff(starts))
-    codes = codes[np.lexsort((codes, owners))]
-    ones = np.ones(len(users), dtype=np.int64)
-    return Clicks(ones, users, np.array(items, dtype=object), starts, codes)
-
-
-def _read(path: str) -> Any:
     from .parquet import read_part
 
-    return read_part(path)
+    clicks = read_part(path)
+    known = {name: code for code, name in enumerate(items)}
+    places = np.array([known.get(name, -1) for name in clicks.items.tolist()], dtype=np.int64)
+    try:
+        check_known(places, clicks.items, "item")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return clicks.on_items(object_array(list(items)), places)
 
 
 def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Parts:

@@ -1,29 +1,25 @@
-"""PrefLib files: counts of orders, with ties in braces, and of comparisons."""
+"""PrefLib files: counts of orders, with ties in braces."""
 
 import io
 import re
 from collections import Counter
 from collections.abc import Iterator
 
-import numpy as np
-
 from .blocks import Rankings
-from .pairs import Pairs
 from .preferences import Preferences
 from .source import Source
 
 COMPLETE = (".soc", ".toc")
 CATEGORIES = ".cat"
 ENDINGS = (*COMPLETE, ".soi", ".toi", CATEGORIES)
-MATCHING = ".wmd"
 Groups = list[list[str]]
 
 
-def read_preflib(source: Source, text: str, ties: str, rng: np.random.Generator) -> Rankings:
+def read_preflib(source: Source, text: str) -> Rankings:
     """Rankings of a PrefLib file; the items that a line does not have come after those it has.
 
-    Items in braces share their ranks; with `ties` "random", their order is drawn. So do the items
-    of a category; categories are taken as they stand, the best first.
+    Items in braces share their ranks. So do the items of a category; categories are taken as they
+    stand, the best first.
     """
     labels, lines = _split(source, text)
     names: list[str] | None = None
@@ -38,51 +34,10 @@ def read_preflib(source: Source, text: str, ties: str, rng: np.random.Generator)
     for what in ("UNIQUE ORDERS", "UNIQUE PREFERENCES"):
         _check_number(source, text, what, len(counts))
     _check_number(source, text, "VOTERS", sum(counts))
-    if ties == "random":
-        orders = tuple([rng.permutation(group).tolist() for group in order] for order in orders)
-        orders = tuple([[item] for group in order for item in group] for order in orders)
     try:
         return Preferences.from_orderings(orders, weights=counts, items=list(labels.values()))
     except ValueError as error:
         raise source.error(None, str(error)) from None
-
-
-def read_matching(source: Source, text: str, kind: str | None) -> Pairs:
-    """Votes of a graph of PrefLib: an edge "i, j, weight" is so many people who prefer i to j.
-
-    PrefLib's own graphs say who may be matched with whom, so the kind must be given.
-    """
-    if kind != "pairs":
-        raise source.error(
-            None,
-            "a PrefLib .wmd file holds a graph, 'source, destination, weight', such as who can "
-            "give to whom: if weight people prefer source to destination, give kind='pairs'",
-        )
-    labels, lines = _split(source, text)
-    edges = [_edge(source, number, line, labels) for number, line in lines]
-    if not edges:
-        raise source.error(None, "there are no edges after the header")
-    _check_number(source, text, "EDGES", len(edges))
-    columns = dict(zip(("better", "worse", "count"), zip(*edges, strict=True), strict=True))
-    try:
-        return Preferences.from_pairs(columns, items=list(labels.values()))
-    except ValueError as error:
-        raise source.error(None, str(error)) from None
-
-
-def _edge(source: Source, number: int, line: str, labels: dict[int, str]) -> tuple[str, str, int]:
-    match = re.fullmatch(r"(\d{1,18})\s*,\s*(\d{1,18})\s*,\s*(\d{1,18})(?:\.0*)?", line, re.A)
-    if match is None:
-        raise source.error(
-            number, f"wanted 'item, item, weight' in whole numbers, got {line[:60]!r}"
-        )
-    one, other, weight = map(int, match.groups())
-    for item in (one, other):
-        if item not in labels:
-            raise source.error(number, f"item {item} has no name in the header")
-    if one == other:
-        raise source.error(number, f"item {one} is compared with itself: drop the line")
-    return labels[one], labels[other], weight
 
 
 def _split(source: Source, text: str) -> tuple[dict[int, str], list[tuple[int, str]]]:

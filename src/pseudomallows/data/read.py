@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rankings import as_rng, check_name
+from ..rankings import check_name
 from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
 from .blocks import Clicks, Rankings, keep_core
@@ -17,7 +17,7 @@ from .json_lines import json_rows
 from .pairs import Pairs
 from .preferences import Preferences
 from .preflib import ENDINGS as PREFLIB
-from .preflib import MATCHING, read_matching, read_preflib
+from .preflib import read_preflib
 from .sheets import ENDINGS as SHEETS
 from .sheets import sheet_rows
 from .source import Source, decode, open_source, refuse_model
@@ -33,8 +33,6 @@ def read(
     kind: str | None = None,
     *,
     encoding: str | None = None,
-    ties: str = "keep",
-    rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
     columns: Mapping[str, Any] | Sequence[str] | None = None,
     sep: str | None = None,
@@ -68,10 +66,6 @@ def read(
         some 0, and clicks otherwise.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so; if it is neither, cp1252, with a warning.
-    ties : str
-        For PrefLib: "keep", or "random" to draw the order of items that tie.
-    rng : numpy.random.Generator or seed, optional
-        For ``ties="random"``.
     items : sequence, optional
         For long clicks, comparisons and impressions: the names of all items, such as those of a
         model, in their order.
@@ -111,15 +105,13 @@ def read(
     Clicks(2 users, 2 items; 3 clicks)
     """
     layout = Layout(columns, sep, header, min_rating, min_clicks)
-    return read_as(path, kind, encoding, ties, rng, items, layout=layout)[0]
+    return read_as(path, kind, encoding, items, layout=layout)[0]
 
 
 def read_as(
     path: str | os.PathLike[str],
     kind: str | None = None,
     encoding: str | None = None,
-    ties: str = "keep",
-    rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
     may_be_one_item: bool = False,
     layout: Layout = USUAL,
@@ -132,7 +124,6 @@ def read_as(
         check_name(kind, "kind", KINDS)
     if encoding is not None and (not isinstance(encoding, str) or "\0" in encoding):
         raise TypeError(f"encoding must be the name of one, such as 'utf-8', got {encoding!r}")
-    check_name(ties, "ties", ("keep", "random"))
     if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
         raise TypeError(f"items must be a list of names, got {items!r}")
     source = open_source(path, None if items is None else list(items))
@@ -141,8 +132,10 @@ def read_as(
     if source.is_blank:
         raise source.error(None, "the file is empty")
     prefs: Rankings | Clicks | Pairs
-    if source.ending in (*PREFLIB, MATCHING):
-        prefs, said = _read_preflib(source, kind, encoding, ties, rng), "a PrefLib file"
+    if source.ending in PREFLIB:
+        if kind not in (None, "rankings", "orderings"):
+            raise source.error(None, f"a PrefLib file holds orders, not {kind}")
+        prefs, said = read_preflib(source, decode(source, encoding)), "a PrefLib file"
     elif source.ending == ".npz":
         prefs, said = _read_arrays(source, kind), "NumPy arrays"
     elif source.ending in (".parquet", ".pq"):
@@ -187,7 +180,7 @@ def _names_users(layout: Layout, prefs: Rankings | Pairs) -> bool:
 
 def _check_layout(source: Source) -> None:
     """Refuse what a format does not have."""
-    is_text = source.ending not in (*PREFLIB, MATCHING, ".npz", ".parquet", ".pq", *SHEETS, *JSON)
+    is_text = source.ending not in (*PREFLIB, ".npz", ".parquet", ".pq", *SHEETS, *JSON)
     for name in ("sep", "header"):
         is_fine = is_text or (name == "header" and source.ending in SHEETS)
         if getattr(source.layout, name) is not None and not is_fine:
@@ -222,21 +215,6 @@ def _finish_clicks(source: Source, clicks: Clicks, options: dict[str, str | None
         return clicks
     arguments = ", ".join(f"{name}={value!r}" for name, value in call.items())
     return replace(clicks, reading=f"pm.read(path, {arguments})")
-
-
-def _read_preflib(
-    source: Source,
-    kind: str | None,
-    encoding: str | None,
-    ties: str,
-    rng: np.random.Generator | int | None,
-) -> Rankings | Pairs:
-    text = decode(source, encoding)
-    if source.ending == MATCHING:
-        return read_matching(source, text, kind)
-    if kind not in (None, "rankings", "orderings"):
-        raise source.error(None, f"a PrefLib file holds orders, not {kind}")
-    return read_preflib(source, text, ties, as_rng(rng))
 
 
 def _read_arrays(source: Source, kind: str | None) -> Any:
