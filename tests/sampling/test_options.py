@@ -86,7 +86,7 @@ OPTIONS = {  # of each method: those of all data, and those that some data or cl
     "balanced": {"n_chains", "distance", "weighted"},
     "mcmc": {
         *("n_chains", "distance", "warmup", "thin"),
-        *("move", "leap", "n_moves", "alpha_prior"),
+        *("move", "leap", "n_moves"),
     },
 }
 OPTIONS["matched"] = OPTIONS["mcmc"]
@@ -97,9 +97,9 @@ def options_of(method, kind, n_clusters):
     names = set(OPTIONS[method])
     if kind != "full" or n_clusters > 1:
         names |= {"warmup", "thin"}
-    elif method == "balanced":
-        names |= {"alpha_prior"}
     is_sampler = method in ("mcmc", "matched")
+    if is_sampler or n_clusters > 1 or (method == "balanced" and kind == "full"):
+        names |= {"alpha_prior"}
     if n_clusters > 1:
         names |= {"share_prior"}
     elif is_sampler:

@@ -63,6 +63,17 @@ def test_a_cluster_without_disagreement_is_no_spike_and_is_named(method, top):
     assert posterior.alpha[:, :, 1].mean() < 30
 
 
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["pseudo", "balanced"])
+def test_the_prior_reaches_the_clusters_of_the_paper(method):
+    prefs = pm.simulate_rankings(60, 6, [5, 5], rng=1).preferences
+    usual, low = (
+        pm.fit(prefs, method, n_clusters=2, n_draws=20, rng=1, alpha_prior=prior).alpha.mean()
+        for prior in (default_prior(6), (1.0, 100.0))  # means of 6 and of 0.01
+    )
+    assert low < 0.8 * usual
+
+
 def test_one_user_is_told_that_the_prior_decides():
     with pytest.warns(pm.diagnostics.AlphaWarning, match="no upper limit on alpha .* Give alpha"):
         posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3, 4]]), "mcmc", rng=1)

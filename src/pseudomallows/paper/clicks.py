@@ -280,7 +280,7 @@ class PseudoRun:
         if self.n_clusters == 1:
             consensus, alpha = rank_randomly(self.law.mean_ranks, rng)[None], np.array([self.alpha])
             return PseudoChain(self.law, consensus, alpha, None, self._moves, rng)
-        how = (self.n_clusters, self.alpha, self._share_prior)
+        how = (self.n_clusters, self.alpha, self._prior, self._share_prior)
         state, memberships, is_unbounded = self._divide(self.law, *how, rng)
         order = np.arange(self.n_clusters)
         if self._reference is not None:

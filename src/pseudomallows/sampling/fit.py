@@ -438,8 +438,8 @@ def begin(
     law = _law_of(plan, rows[0], executor)
     if plan.method in CHAINS:
         return Run(law, *rows, plan, rng, progress)
-    is_summed = plan.method == "balanced" and not plan.case.is_markov
-    if plan.alpha is None and not plan.case.has_clusters and not is_summed:
+    is_estimated = not (plan.case.has_clusters or plan.case.has_weighted_draws)
+    if plan.alpha is None and is_estimated:
         by_likelihood = plan.case.is_partial or plan.distance != "footrule"
         how = "likelihood" if by_likelihood else "similarity"
         found = estimate_alpha(prefs, how, rng=rng, executor=executor, distance=plan.distance)

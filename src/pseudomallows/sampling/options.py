@@ -84,6 +84,11 @@ class Case:
         return self.method in CHAINS or not self.is_full or self.has_clusters
 
     @property
+    def has_weighted_draws(self) -> bool:
+        """Are the draws independent, with weights?"""
+        return self.method == "balanced" and not self.is_markov
+
+    @property
     def is_for_method(self) -> bool:
         """Does the method work with such data?"""
         if self.method in PAPER:
@@ -213,6 +218,15 @@ class Options:
         lambda case: case.has_clusters,
         above_0,
     )
+    alpha_prior: Any = option(
+        None,
+        "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
+        'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat. By '
+        '"pseudo" for clusters, by "balanced" for these and for full rankings.',
+        WITH_DRAWS,
+        lambda case: case.method in CHAINS or case.has_clusters or case.has_weighted_draws,
+        check_prior,
+    )
     keep_latent: Any = option(
         (),
         "Names of users whose latent rankings are kept with the draws, or True for all of them: "
@@ -230,15 +244,6 @@ class Options:
         lambda value, _: distances.get(value).name,
     )
 
-    alpha_prior: Any = option(
-        None,
-        "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
-        'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat. For '
-        '"balanced" on full rankings with one cluster.',
-        ("balanced", *CHAINS),
-        lambda case: case.method in CHAINS or not case.is_markov,
-        check_prior,
-    )
     move: str | None = option(
         None,
         'Proposals: "swap" (default) or "leap_and_shift"; for Ulam\'s distance "insert" (default): '
@@ -513,7 +518,7 @@ def default_draws(case: Case, values: dict[str, Any]) -> int:
     if case.method in CHAINS and case.sums_out(values["distance"]) and not case.is_full:
         of_one = 4 * case.n_items * case.n_clusters * values["n_chains"]
         return factor * min(100, max(LEAST_DRAWS, ROOM // of_one))
-    return 4000 if case.method == "balanced" and not case.is_markov else 200 * factor
+    return 4000 if case.has_weighted_draws else 200 * factor
 
 
 def with_defaults(case: Case, n_draws: int, values: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ..laws.law import Clusters, ClusterTally, Curve, Floats, Labels, Law
 from ..rankings import rank_randomly
 from ..scores import rand_index
 from .chain import Chain, Moves, State, curves_at, fresh_steps, new_state
-from .priors import AlphaPrior, default_prior
+from .priors import AlphaPrior
 
 FIRST_ALPHA = 5.0  # where the climb begins: 3 and 4 steps of CLIMB from 1 and 40, the usual range
 CLIMB = 0.5  # of log alpha, in a search for the best, which a parabola then tells to 0.05
@@ -240,12 +240,17 @@ def start_clusters(
 
 
 def divide(
-    law: Law, n_clusters: int, alpha: float | None, weight_prior: float, rng: np.random.Generator
+    law: Law,
+    n_clusters: int,
+    alpha: float | None,
+    prior: AlphaPrior,
+    weight_prior: float,
+    rng: np.random.Generator,
 ) -> tuple[State, Floats, Any]:
     """The users divided by a short exact run: a state with labels, the mean memberships, and
     whether nothing bounds the alpha of a cluster."""
-    prior = default_prior(law.n_items) if alpha is None else None
-    moves = Moves(prior=prior, weight_prior=weight_prior, is_corrected=False)
+    own = prior if alpha is None else None
+    moves = Moves(prior=own, weight_prior=weight_prior, is_corrected=False)
     moves = replace_moves(moves, law)
     state, _ = start_clusters(law, n_clusters, alpha, moves, rng)
     chain, alphas = Chain(law, fresh_steps(state, law, moves), moves, rng), []
