@@ -64,24 +64,25 @@ def card(title: str, words: str, *parts: str) -> str:
 def bar(share: float, label: str) -> Markup:
     """A bar on a scale from 0 to 1, and what it says."""
     width = 100 * min(max(share, 0.0), 1.0)
-    return Markup(
-        f'<svg width="104" height="12" role="img" aria-label="{html.escape(label)}" '
-        'style="vertical-align:middle">'
-        '<rect width="100" height="12" fill="currentColor" opacity="0.12"/>'
-        f'<rect width="{width:.1f}" height="12" fill="{MARK}"/></svg> {html.escape(label)}'
-    )
+    return _strip(f'<rect width="{width:.1f}" height="12" fill="{MARK}"/>', html.escape(label))
 
 
 def interval(low: float, high: float, mean: float, end: float) -> Markup:
     """A line from rank `low` to rank `high` of 1 to `end`, and a dot at the mean."""
     left, right, middle = (100 * (at - 0.5) / end for at in (low - 0.5, high + 0.5, mean))
-    label = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    marks = (
+        f'<rect x="{left:.1f}" width="{right - left:.1f}" y="4" height="4" fill="{MARK}" '
+        f'opacity="0.6"/><circle cx="{middle:.1f}" cy="6" r="4" fill="{MARK}"/>'
+    )
+    return _strip(marks, f"{low:g}" if low == high else f"{low:g} to {high:g}")
+
+
+def _strip(marks: str, label: str) -> Markup:
+    """Marks in a line of text, before what they say."""
     return Markup(
         f'<svg width="104" height="12" role="img" aria-label="{label}" '
         'style="vertical-align:middle">'
-        '<rect width="100" height="12" fill="currentColor" opacity="0.12"/>'
-        f'<rect x="{left:.1f}" width="{right - left:.1f}" y="4" height="4" fill="{MARK}" '
-        f'opacity="0.6"/><circle cx="{middle:.1f}" cy="6" r="4" fill="{MARK}"/></svg> {label}'
+        f'<rect width="100" height="12" fill="currentColor" opacity="0.12"/>{marks}</svg> {label}'
     )
 
 

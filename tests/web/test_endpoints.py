@@ -9,12 +9,12 @@ from pseudomallows.web.endpoints import endpoint, endpoints_in
 from webhelp import RIGHT, TOKEN, client_of
 
 
-async def shout(service, request):
+async def shout(service, request, word):
     """Say it loudly.
 
     What is said is kept.
     """
-    service.shouted = request.path_params["word"].upper()
+    service.shouted = word.upper()
     return Response(service.shouted)
 
 

@@ -22,30 +22,7 @@ from ..personal.personal_fit import Fit
 from ..sampling.options import METHODS, describe_options
 
 Run = Callable[[argparse.Namespace], int]
-
-
-class Argument(NamedTuple):
-    """One argument of a command, as `argparse` takes it."""
-
-    name: str
-    settings: dict[str, Any]
-
-    def add_to(self, parser: Any) -> None:
-        """Add it to a parser, or to a group of one."""
-        parser.add_argument(self.name, **self.settings)
-
-
-class OneOf(NamedTuple):
-    """Arguments of which a command takes one."""
-
-    arguments: tuple[Argument, ...]
-    required: bool = False
-
-    def add_to(self, parser: Any) -> None:
-        """Add them to a parser."""
-        group = parser.add_mutually_exclusive_group(required=self.required)
-        for each in self.arguments:
-            each.add_to(group)
+Argument = Callable[[Any], None]  # adds itself to a parser, or to a group of one
 
 
 class Command(NamedTuple):
@@ -55,7 +32,7 @@ class Command(NamedTuple):
     name: str
     words: str
     example: str
-    arguments: tuple[Argument | OneOf, ...]
+    arguments: tuple[Argument, ...]
     groups: tuple[tuple[str, str], ...] = ()  # more for the help: titles and texts
 
     def add_to(self, adders: Any) -> None:
@@ -63,14 +40,14 @@ class Command(NamedTuple):
         parser: argparse.ArgumentParser = adders.add_parser(
             self.name,
             help=self.words[0].lower() + self.words[1:].split(".")[0],
-            description=self.words,
+            description=textwrap.fill(self.words, 79),
             epilog=f"example:\n  pseudomallows {self.name} {self.example}".rstrip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,  # --token would be --token-file
         )
         parser.set_defaults(run=self.run)
         for each in (QUIET, *self.arguments):
-            each.add_to(parser)
+            each(parser)
         for title, text in self.groups:
             parser.add_argument_group(title, text)
 
@@ -79,7 +56,7 @@ def command(
     name: str,
     words: str,
     example: str,
-    *arguments: Argument | OneOf,
+    *arguments: Argument,
     groups: tuple[tuple[str, str], ...] = (),
 ) -> Callable[[Run], Command]:
     """Make a command of the function that runs it."""
@@ -95,12 +72,24 @@ def option(
         settings["type"] = kind
     if kind is count:
         settings.setdefault("metavar", "N")
-    return Argument(name, settings)
+    return lambda parser: parser.add_argument(name, **settings)
 
 
 def flag(name: str, words: str, **more: Any) -> Argument:
     """An argument that is there or not."""
-    return Argument(name, {"help": words, "action": "store_true"} | more)
+    settings = {"help": words, "action": "store_true"} | more
+    return lambda parser: parser.add_argument(name, **settings)
+
+
+def one_of(*arguments: Argument, required: bool = False) -> Argument:
+    """Arguments of which a command takes one."""
+
+    def add(parser: Any) -> None:
+        group = parser.add_mutually_exclusive_group(required=required)
+        for each in arguments:
+            each(group)
+
+    return add
 
 
 def count(text: str) -> int:
@@ -165,7 +154,7 @@ DASK = option(
     "run on Dask workers: the address of their scheduler, or local:2 for two workers here",
     metavar="ADDRESS",
 )
-MODEL = Argument("model", {"metavar": "MODEL", "help": "a model that `fit` has saved"})
+MODEL = option("model", "a model that `fit` has saved", metavar="MODEL")
 N_NEXT = option("--k", "items for each user (10)", count, 10)  # as `pm.recommend`
 TABLE_OUT = option("--out", "where to write (-)", default="-", metavar="FILE")
 READING = (  # how to read the file, where it does not say so itself

@@ -25,10 +25,10 @@ from .arguments import (
     SEED,
     TABLE,
     THREADS,
-    OneOf,
     command,
     count,
     executor_of,
+    one_of,
     option,
     progress_of,
     say,
@@ -86,16 +86,13 @@ ROWS = "one item a line, or rows of user,item"
     "model.pm --k 10 --out recommendations.csv",
     MODEL,
     N_NEXT,
-    OneOf(
-        (
-            option("--users", "some users only, by name", nargs="+", metavar="USER"),
-            option(
-                "--clicks",
-                "clicks of new users (user, item); with a folder of Parquet parts, --out is one "
-                "too",
-                metavar="FILE",
-            ),
-        )
+    one_of(
+        option("--users", "some users only, by name", nargs="+", metavar="USER"),
+        option(
+            "--clicks",
+            "clicks of new users (user, item); with a folder of Parquet parts, --out is one too",
+            metavar="FILE",
+        ),
     ),
     option("--exclude", f"items not to show: {ROWS}", metavar="FILE"),
     option("--only", f"items to choose from: {ROWS}", metavar="FILE"),
@@ -146,12 +143,10 @@ def recommend_file(options: argparse.Namespace) -> int:
     "or one of personal.",
     'model.pm --item "item 07" --k 5',
     MODEL,
-    OneOf(
-        (
-            option("--item", "items like this one"),
-            option("--user", "users of the model like this one"),
-            option("--clicks", "users like someone who clicked", nargs="*", metavar="ITEM"),
-        ),
+    one_of(
+        option("--item", "items like this one"),
+        option("--user", "users of the model like this one"),
+        option("--clicks", "users like someone who clicked", nargs="*", metavar="ITEM"),
         required=True,
     ),
     option("--k", "how many (10)", count, 10),
@@ -178,11 +173,9 @@ def similar(options: argparse.Namespace) -> int:
     'model.pm --item "item 07" --clicks "item 03" "item 11"',
     MODEL,
     option("--item", "the item", required=True),
-    OneOf(
-        (
-            option("--user", "a user of the model"),
-            option("--clicks", "what a new user clicked", nargs="*", metavar="ITEM"),
-        ),
+    one_of(
+        option("--user", "a user of the model"),
+        option("--clicks", "what a new user clicked", nargs="*", metavar="ITEM"),
         required=True,
     ),
     option("--k", "how many next items the probability is about (10)", count, 10),

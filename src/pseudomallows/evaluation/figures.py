@@ -290,7 +290,7 @@ def check_calibration(
     `stated` is the mean probability, `error` the calibration error."""
     answer = "no" if error > 3 * GOOD_CALIBRATION else "with care"
     answer = "yes" if error <= GOOD_CALIBRATION else answer
-    meaning = "they mean what they say"
+    meaning = "overall they mean what they say"
     meaning = meaning if answer == "yes" else "trust the order, not the probabilities"
     gap = hits - stated
     if answer == "yes" and not is_mean_right(

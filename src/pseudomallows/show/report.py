@@ -5,7 +5,6 @@ drawn by `plots`, so that names are text of the page: they wrap on a phone, foll
 and need no font of a plotting library. Here are the figures; the words are in `report.html`.
 """
 
-import functools
 import os
 from typing import Any, NamedTuple
 
@@ -201,10 +200,10 @@ def _clusters(posterior: Posterior) -> list[Figures]:
     means = np.array([posterior.mean_ranks(number) for number in range(n_clusters)])
     clusters = []
     for number in range(n_clusters):
-        ranks, runs = posterior.point_consensus(cluster=number), posterior.intervals(0.95, number)
-        row_of = functools.partial(_row, posterior, ranks, runs, means[number])
-        codes = orderings_of(ranks)[:MAX_SHOWN]
-        rows = [row_of(code) for code in codes.tolist()]
+        codes = orderings_of(posterior.point_consensus(cluster=number))
+        row_of = dict(zip(codes.tolist(), posterior.summary(number), strict=True))
+        codes = codes[:MAX_SHOWN]
+        rows = [row_of[code] for code in codes.tolist()]
         last = max(len(rows), *(row["highest"] for row in rows))
         picture = heat(posterior.shares_of_ranks(codes, last, number), last)
         clusters.append(
@@ -225,19 +224,6 @@ def _clusters(posterior: Posterior) -> list[Figures]:
             | _agreement(posterior, number)
         )
     return clusters
-
-
-def _row(
-    posterior: Posterior,
-    ranks: NDArray[np.int32],
-    runs: NDArray[np.int32],
-    means: NDArray[np.float64],
-    code: int,
-) -> Figures:
-    """One item of a summary."""
-    lowest, highest = runs[code].tolist()
-    row = {"item": posterior.items[code], "rank": int(ranks[code])}
-    return row | {"lowest": lowest, "highest": highest, "mean": float(means[code])}
 
 
 def _agreement(posterior: Posterior, cluster: int) -> Figures:
@@ -279,7 +265,7 @@ def _all_items(posterior: Posterior, clusters: list[Figures]) -> list[tuple[Any,
     """(item, its row in each cluster), by mean rank over the population."""
     means = np.sum([each["share"] * each["means"] for each in clusters], axis=0)
     codes = np.argsort(means, kind="stable")[:MAX_LISTED].tolist()
-    return [(posterior.items[code], [each["row_of"](code) for each in clusters]) for code in codes]
+    return [(posterior.items[code], [each["row_of"][code] for each in clusters]) for code in codes]
 
 
 def _popular(fit: PersonalFit) -> list[tuple[int, Any, int, float]]:

@@ -48,7 +48,7 @@ def _route(endpoint: Endpoint, service: Service) -> Route:
 
     async def handle(request: Request) -> Response:
         request.scope["template"] = f"{endpoint.method} {endpoint.path}"
-        return await endpoint.handler(service, admit(request, endpoint, service))
+        return await endpoint.answer(service, admit(request, endpoint, service))
 
     return Route(endpoint.path.replace("}", ":path}"), handle, methods=[endpoint.method])
 
@@ -92,8 +92,8 @@ def _page() -> list[Endpoint]:
         return await send("index.html", request)
 
     @endpoint("GET", "/static/{name}", answers="application/octet-stream", writes=False)
-    async def static(service: Service, request: Request) -> Response:
+    async def static(service: Service, request: Request, name: str) -> Response:
         """The files of the page."""
-        return await send(request.path_params["name"], request)
+        return await send(name, request)
 
     return [index, static]

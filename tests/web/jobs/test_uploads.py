@@ -115,12 +115,12 @@ def test_an_upload_cut_by_a_kill_is_never_seen_and_is_removed(address, tmp_path,
 
         thread = threading.Thread(target=send)
         thread.start()
-        wait_until(lambda: any(rows > 0 for _, rows in store.left_over().values()))
+        wait_until(lambda: any(rows > 0 for _, rows, _ in store.left_over().values()))
     thread.join()
-    ((upload, (stage, rows)),) = store.left_over().items()
+    ((upload, (stage, rows, _)),) = store.left_over().items()
     assert (stage, rows < 200_000) == ("running", True)
     assert (pairs_in(store), store.n_clicks(), store.uploads()) == ([], 0, [])
-    monkeypatch.setattr(uploads, "STALE_SECONDS", 1.0)
+    monkeypatch.setattr(uploads, "TAKE_SECONDS", 1.0)
     monkeypatch.setattr(uploads, "CLEAN_SECONDS", 0.2)
     with client_in(tmp_path, address) as client:
         wait_until(lambda: not store.left_over())

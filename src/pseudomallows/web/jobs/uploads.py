@@ -5,7 +5,6 @@ import contextlib
 import fcntl
 import json
 import logging
-import math
 import os
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,8 +28,7 @@ from ..types import UploadAnswer, check_name
 log = logging.getLogger("pseudomallows")
 SMALL = 500_000  # bytes that are read here, in less time than a process takes to start
 TAKE_SECONDS = 1800.0  # to take in one upload; ten million rows take a few minutes
-STALE_SECONDS = 60.0  # without any progress: an upload that nobody finishes; parts take far less
-CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away: little beside the minute above
+CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away: a short query each
 PART = PAGE  # clicks of one commit: so short that posted clicks get in between
 SHOWN = (ColumnWarning, DroppedRowsWarning, EncodingWarning)  # warnings that the client gets
 
@@ -72,7 +71,6 @@ class Uploads:
         self._clear_folder()
         self._running = set[int]()
         self._given_up = set[int]()  # that could not be removed, as the store had failed
-        self._seen: dict[int, tuple[int, float]] = {}  # rows of unfinished ones, and since when
 
     def _clear_folder(self) -> None:
         """Remove the files that a killed service has left."""
@@ -215,25 +213,20 @@ class Uploads:
                 await self.store.ask(lambda store: store.scrub(), pool=self._cleaner)
             await asyncio.sleep(CLEAN_SECONDS)
 
-    def _to_clean(self, store: Any) -> list[int]:
-        """Uploads whose rows may go, and among them those that nobody finishes."""
-        now, unfinished = time.monotonic(), store.left_over()
-        ready = [upload for upload, (stage, _) in unfinished.items() if stage == "deleted"]
-        seen = {}
-        for upload, (stage, rows) in unfinished.items():
-            if stage != "running" or upload in self._running:
-                continue
-            seen[upload] = self._seen.get(upload, (rows, now))
-            if upload in self._given_up:
-                seen[upload] = rows, -math.inf
-            if seen[upload][0] != rows:
-                seen[upload] = rows, now
-            elif now - seen[upload][1] >= STALE_SECONDS:
-                store.remove_upload(upload, "running")
-                self._given_up.discard(upload)
-                log.warning("upload %d was never finished: it is removed", upload)
+    def _to_clean(self, store: Store) -> list[int]:
+        """Uploads whose rows may go, and among them those that nobody finishes: nobody takes longer
+        than TAKE_SECONDS over one."""
+        now, ready = datetime.now(UTC), []
+        for upload, (stage, _, began) in store.left_over().items():
+            if stage == "running" and upload not in self._running:
+                age = (now - datetime.fromisoformat(began)).total_seconds()
+                if upload in self._given_up or age > TAKE_SECONDS:
+                    store.remove_upload(upload, stage)
+                    self._given_up.discard(upload)
+                    log.warning("upload %d was never finished: it is removed", upload)
+                    ready.append(upload)
+            elif stage == "deleted":
                 ready.append(upload)
-        self._seen = seen
         return ready
 
     def close(self) -> None:

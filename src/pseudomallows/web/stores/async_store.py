@@ -8,8 +8,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 from ..errors import RETRY, ServiceError, StoreError
 from .store import Store, T
@@ -52,14 +52,12 @@ class Health:
             self._logged.clear()  # the next problem is another one, even if it is the same
 
 
-class NewClicks:
-    """Clicks of a user to store, and the request that waits for it."""
+class NewClicks(NamedTuple):
+    """Clicks of a user to store, and where the request waits for all clicks of the user."""
 
-    def __init__(self, user: str, items: Sequence[str], times: Sequence[float]):
-        self.user = user
-        self.clicks = [(user, item, time) for item, time in zip(items, times, strict=True)]
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[list[str]] = self.loop.create_future()
+    user: str
+    clicks: list[tuple[str, str, float]]
+    future: Future[list[str]]
 
 
 class AsyncStore:
@@ -86,11 +84,12 @@ class AsyncStore:
             times = [now + 1e-6 * place for place in range(len(items))]
         if self._queue.qsize() >= 10_000:  # some seconds of work
             raise ServiceError(503, "too many clicks are waiting for the store: try again", RETRY)
-        task = NewClicks(user, items, times)
+        clicks = [(user, item, time) for item, time in zip(items, times, strict=True)]
+        task = NewClicks(user, clicks, Future())
         self._queue.put(task)
         try:
             async with asyncio.timeout(PATIENCE):
-                return await task.future
+                return await asyncio.wrap_future(task.future)
         except TimeoutError:
             raise self._late(PATIENCE) from None
 
@@ -148,26 +147,24 @@ class AsyncStore:
     # The thread
 
     def _run(self) -> None:
-        while True:
-            batch = self._next_batch()
-            if batch is None:
-                return
-            answers: Any
+        while (batch := self._next_batch()) is not None:
+            # the clients of the others have gone, or had an error
+            waited_for = [task for task in batch if task.future.set_running_or_notify_cancel()]
             try:
-                answers = self._store_batch(batch)
-            except ServiceError as error:
+                answers = self._store_batch(waited_for)
+            except Exception as error:
+                told = error
                 if isinstance(error, StoreError):
                     self.health.failed(error)
-                answers = error
-            except Exception as error:
-                log.exception("while clicks were stored")
-                answers = StoreError("the store has a problem; see the log", repr(error))
+                elif not isinstance(error, ServiceError):
+                    log.exception("while clicks were stored")
+                    told = StoreError("the store has a problem; see the log", repr(error))
+                for task in waited_for:
+                    task.future.set_exception(told)
             else:
                 self.health.good()
-            for loop in {task.loop for task in batch}:
-                tasks = [task for task in batch if task.loop is loop]
-                with contextlib.suppress(RuntimeError):  # the loop has ended
-                    loop.call_soon_threadsafe(_answer, tasks, answers)
+                for task in waited_for:
+                    task.future.set_result(answers[task.user])
 
     def _next_batch(self) -> list[NewClicks] | None:
         first = self._queue.get()
@@ -187,14 +184,13 @@ class AsyncStore:
         return batch
 
     def _store_batch(self, batch: list[NewClicks]) -> dict[str, list[str]]:
-        waited_for = [task for task in batch if not task.future.done()]  # others had an error
-        clicks = list(itertools.chain.from_iterable(task.clicks for task in waited_for))
-        if len(waited_for) > 1:
+        clicks = list(itertools.chain.from_iterable(task.clicks for task in batch))
+        if len(batch) > 1:
             # sorted: two processes take the rows in the same order, and never wait in a circle
             clicks = sorted(clicks)
         self.blocking.add([click[:2] for click in clicks], [click[2] for click in clicks])
         try:
-            return self.blocking.clicks_of([task.user for task in waited_for])
+            return self.blocking.clicks_of([task.user for task in batch])
         except StoreError as error:
             error.words = UNREAD
             raise
@@ -205,13 +201,3 @@ class AsyncStore:
         self._thread.join(timeout=60)
         for pool in (self._readers, self._checker):
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _answer(tasks: list[NewClicks], answers: dict[str, list[str]] | ServiceError) -> None:
-    for task in tasks:
-        if task.future.done():  # the client has gone
-            continue
-        if isinstance(answers, ServiceError):
-            task.future.set_exception(answers)
-        else:
-            task.future.set_result(answers[task.user])

@@ -4,13 +4,12 @@ import contextlib
 import os
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ServiceError, StoreError
-from .store import EACH_ONCE, Click, Run, Store, T
+from .store import EACH_ONCE, Click, Run, Store
 
 CLIENT_SECONDS = 6.0  # as we count, if the server is frozen; less than the service waits for it
 NAMES = {  # how PostgreSQL says what the statements of `store` leave open
@@ -48,7 +47,6 @@ class PostgresStore(Store):
                 "PostgreSQL needs psycopg: pip install 'pseudomallows[postgresql]'", name=error.name
             ) from None
         self._psycopg = psycopg
-        self._closed = threading.Event()
         self._writer, self._reader = _Line(psycopg, address), _Line(psycopg, address)
         try:
             with self._writer.transaction(is_limited=False) as run:
@@ -60,13 +58,6 @@ class PostgresStore(Store):
                 raise
             words = getattr(error, "detail", "") or _first_line(error)
             raise ValueError(f"cannot keep clicks in PostgreSQL: {words}") from None
-        threading.Thread(target=self._watch, name="postgresql", daemon=True).start()
-
-    def _watch(self) -> None:
-        """Cut the line to a server that does not answer: a frozen one keeps no limits itself."""
-        while not self._closed.wait(0.5):
-            for line in (self._writer, self._reader):
-                line.cut_if_late()
 
     def _columns(self, run: Run, table: str) -> tuple[str, ...]:
         text = (
@@ -84,19 +75,21 @@ class PostgresStore(Store):
     def _alone(self, run: Run) -> None:
         run("SELECT pg_advisory_xact_lock(7305011)")  # any number
 
-    def _write(self, work: Callable[[Run], T]) -> T:
+    @contextmanager
+    def _writing(self) -> Iterator[Run]:
         with self._known_problems(), self._writer.transaction() as run:
-            return work(run)
-
-    def _read(self, work: Callable[[Run], T]) -> T:
-        with self._known_problems(), self._reader.statements() as run:
-            return work(run)
+            yield run
 
     @contextmanager
-    def _snapshot(self) -> Iterator[Run]:
-        with self._known_problems(), self._reader.transaction() as run:
-            run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield run
+    def _reading(self, at_one_moment: bool = False) -> Iterator[Run]:
+        with self._known_problems():
+            if not at_one_moment:
+                with self._reader.statements() as run:
+                    yield run
+                return
+            with self._reader.transaction() as run:
+                run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                yield run
 
     @contextmanager
     def _known_problems(self) -> Iterator[None]:
@@ -119,7 +112,6 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         """Let go of the connections."""
-        self._closed.set()
         self._writer.close()
         self._reader.close()
 
@@ -131,29 +123,32 @@ class _Line:
         self._psycopg, self._address = psycopg, address
         self._lock = threading.Lock()
         self._connection: Any = None
-        self._deadline: float | None = None
         self._was_cut = False
 
     @contextmanager
     def statements(self) -> Iterator[Run]:
         """Statements, each for itself."""
-        with self._lock, self._limit():
+        with self._lock, self._cuts_told():
             self._ensure()
             yield self._run
 
     @contextmanager
     def transaction(self, is_limited: bool = True) -> Iterator[Run]:
         """Statements, all or nothing."""
-        with self._lock, self._limit():
-            self._ensure()
-            self._put_off()
-            with self._connection.transaction():
-                if not is_limited:
-                    self._deadline = None
+        with self.statements() as run:
+            if not is_limited:
+                with self._connection.transaction():
                     self._connection.execute("SET LOCAL statement_timeout = 0")
-                yield self._run if is_limited else self._execute
-                if is_limited:
-                    self._put_off()  # the commit has its own time
+                    yield self._execute
+                return
+            run("BEGIN")
+            try:
+                yield run
+            except BaseException:
+                with contextlib.suppress(self._psycopg.Error):  # the line may be lost
+                    run("ROLLBACK")
+                raise
+            run("COMMIT")
 
     def _ensure(self) -> None:
         """A connection that works, as far as is known."""
@@ -173,14 +168,27 @@ class _Line:
         return self._connection.execute(text.format(**NAMES), values)
 
     def _run(self, text: str, values: Sequence[Any] = ()) -> Any:
-        self._put_off()
+        """A statement; the line to a server that does not answer is cut, as a frozen one keeps no
+        limits itself."""
+        timer = threading.Timer(CLIENT_SECONDS, self._cut)
+        timer.daemon = True
+        timer.start()
         try:
             return self._execute(text, values)
         finally:
-            self._deadline = None
+            timer.cancel()
+
+    def _cut(self) -> None:
+        """Whoever waits for the server then gets an error."""
+        self._was_cut = True
+        with (
+            contextlib.suppress(OSError, self._psycopg.Error),
+            socket.socket(fileno=os.dup(self._connection.fileno())) as line,
+        ):
+            line.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
-    def _limit(self) -> Iterator[None]:
+    def _cuts_told(self) -> Iterator[None]:
         self._was_cut = False
         try:
             yield
@@ -189,23 +197,6 @@ class _Line:
                 reason = f"PostgreSQL did not answer within {CLIENT_SECONDS:g} seconds"
                 raise StoreError(AGAIN, reason) from None
             raise
-        finally:
-            self._deadline = None
-
-    def _put_off(self) -> None:
-        self._deadline = time.monotonic() + CLIENT_SECONDS
-
-    def cut_if_late(self) -> None:
-        """Whoever waits for the server then gets an error."""
-        deadline = self._deadline
-        if deadline is None or time.monotonic() < deadline:
-            return
-        self._was_cut = True
-        with (
-            contextlib.suppress(OSError, self._psycopg.Error),
-            socket.socket(fileno=os.dup(self._connection.fileno())) as line,
-        ):
-            line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -3,12 +3,12 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..errors import StoreError
-from .store import EACH_ONCE, Click, Run, Store, T
+from .store import EACH_ONCE, Click, Run, Store
 
 BUSY_SECONDS = 8.0  # to wait for another process; less than the service waits for the store
 NAMES = {  # how SQLite says what the statements of `store` leave open
@@ -33,7 +33,7 @@ class SqliteStore(Store):
 
     def __init__(self, path: str, max_pages: int | None = None):
         self.where, self._path = path, os.path.abspath(path)
-        self._writing, self._reading = threading.Lock(), threading.Lock()
+        self._writer_lock, self._reader_lock = threading.Lock(), threading.Lock()
         opened = []
         try:
             with suppress(FileExistsError):  # its -wal gets the same mode
@@ -76,40 +76,29 @@ class SqliteStore(Store):
     def _user_column(self) -> str:
         return "user"
 
-    def _write(self, work: Callable[[Run], T]) -> T:
-        with self._writing:
-            try:
-                with _transaction(self._writer, "BEGIN IMMEDIATE") as run:
-                    answer = work(run)
-                    self._check_files("nothing was stored")
-            except sqlite3.Error as error:
-                raise _problem(error) from None
+    @contextmanager
+    def _writing(self) -> Iterator[Run]:
+        with self._writer_lock, _known_problems():
+            with _transaction(self._writer, "BEGIN IMMEDIATE") as run:
+                yield run
+                self._check_files("nothing was stored")
             self._check_files("this may or may not have been stored")
-        return answer
-
-    def _read(self, work: Callable[[Run], T]) -> T:
-        with self._reading:
-            self._check_files("nothing can be read")
-            try:
-                return work(_runner(self._reader))
-            except sqlite3.Error as error:
-                raise _problem(error) from None
 
     @contextmanager
-    def _snapshot(self) -> Iterator[Run]:
-        with self._reading:
+    def _reading(self, at_one_moment: bool = False) -> Iterator[Run]:
+        with self._reader_lock, _known_problems():
             self._check_files("nothing can be read")
-            try:
-                with _transaction(self._reader, "BEGIN") as run:
-                    yield run
-            except sqlite3.Error as error:
-                raise _problem(error) from None
+            if not at_one_moment:
+                yield _runner(self._reader)
+                return
+            with _transaction(self._reader, "BEGIN") as run:
+                yield run
 
     def scrub(self) -> None:
         """Empty the log, unless somebody reads there: then once again, later."""
         if not self._has_traces:
             return
-        with self._writing, self._reading, suppress(sqlite3.Error):
+        with self._writer_lock, self._reader_lock, suppress(sqlite3.Error):
             self._writer.execute("PRAGMA busy_timeout = 0")  # clicks do not wait for it
             try:
                 is_busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -144,7 +133,7 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._writing, self._reading:
+        with self._writer_lock, self._reader_lock:
             self._reader.close()
             self._writer.close()
 
@@ -178,8 +167,16 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Run]:
         raise
 
 
+@contextmanager
+def _known_problems() -> Iterator[None]:
+    """Errors of SQLite become errors for the client and for the log."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _problem(error) from None
+
+
 def _problem(error: sqlite3.Error) -> StoreError:
-    """An error of SQLite, for the client and for the log."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     reason = f"SQLite: {error}"
     if code == sqlite3.SQLITE_FULL:

@@ -87,16 +87,12 @@ class Store(ABC):
     # What each kind of store does in its own way
 
     @abstractmethod
-    def _write(self, work: Callable[[Run], T]) -> T:
-        """Do some work, all or nothing; safely on the disk when this returns."""
+    def _writing(self) -> AbstractContextManager[Run]:
+        """Statements, all or nothing; safely on the disk at the end."""
 
     @abstractmethod
-    def _read(self, work: Callable[[Run], T]) -> T:
-        """Do some work that changes nothing."""
-
-    @abstractmethod
-    def _snapshot(self) -> AbstractContextManager[Run]:
-        """Read at leisure what there is at one moment."""
+    def _reading(self, at_one_moment: bool = False) -> AbstractContextManager[Run]:
+        """Statements that change nothing, each for itself, or all of one moment."""
 
     @abstractmethod
     def _add_clicks(self, run: Run, clicks: Sequence[Click]) -> int:
@@ -162,7 +158,8 @@ class Store(ABC):
     def add(self, pairs: Iterable[Pair], times: Sequence[float] | None = None) -> None:
         """Keep clicks, all or none, safely on the disk when this returns; by default of now."""
         rows = _with_times(list(pairs), times)
-        self._write(lambda run: self._count(run, self._add_clicks(run, rows)))
+        with self._writing() as run:
+            self._count(run, self._add_clicks(run, rows))
 
     def _count(self, run: Run, n_new: int) -> None:
         if n_new:
@@ -181,15 +178,12 @@ class Store(ABC):
     def timed_clicks_of(self, users: Sequence[str]) -> list[tuple[str, str, float]]:
         """User, item and time (NaN if not known) of the clicks of some users, in the order in which
         they came. A click may come several times."""
-
-        def work(run: Run) -> list[tuple[str, str, float]]:
+        with self._reading() as run:
             return [
                 (user, item, math.nan if when is None else when)
                 for value in self._user_values(users)
                 for user, item, when in run(CLICKS_OF, (value, value)).fetchall()
             ]
-
-        return self._read(work)
 
     def newest_clicks(self, most: int) -> Iterator[list[Pair]]:
         """At most so many clicks, a page at a time, others get in between: the posted ones, newest
@@ -207,15 +201,16 @@ class Store(ABC):
 
     def _page(self, text: str, order: str, values: tuple[Any, ...], most: int) -> list[Any]:
         """Some of the rows, in order."""
-        text = f"SELECT {text} ORDER BY {order} LIMIT {min(PAGE, most)}"
-        return self._read(lambda run: list(run(text, values).fetchall()))
+        with self._reading() as run:
+            text = f"SELECT {text} ORDER BY {order} LIMIT {min(PAGE, most)}"
+            return list(run(text, values).fetchall())
 
     def all_clicks(self) -> Iterator[Click]:
         """Every click of one moment: the posted ones, oldest first, then upload after upload.
 
         One that came by several ways is there several times.
         """
-        with self._snapshot() as run:
+        with self._reading(at_one_moment=True) as run:
             columns, rows = "number, {user}, item, time", "FROM {clicks} WHERE number > %s"
             yield from _pages(run, columns, rows, "number", (0,))
             uploads = run("SELECT id FROM {uploads} WHERE stage = 'done' ORDER BY id").fetchall()
@@ -230,13 +225,16 @@ class Store(ABC):
 
     def counts(self) -> tuple[int, int]:
         """How many clicks there are, and how many were added or removed so far."""
-        text = "SELECT clicks, changes FROM {state}"
-        clicks, changes = self._read(lambda run: run(text).fetchone())
-        return int(clicks), int(changes)
+        return self._state()[:2]
 
     def forgotten(self) -> int:
         """The changes by the last removal of a user: who has learned before may know the user."""
-        return int(self._read(lambda run: run("SELECT forgotten FROM {state}").fetchone()[0]))
+        return self._state()[2]
+
+    def _state(self) -> tuple[int, int, int]:
+        with self._reading() as run:
+            clicks, *more = run("SELECT clicks, changes, forgotten FROM {state}").fetchone()
+            return int(clicks), int(more[0]), int(more[1])
 
     def remove_user(self, user: str, running: Collection[int] = ()) -> int:
         """Remove all clicks of a user; how many there were.
@@ -244,8 +242,7 @@ class Store(ABC):
         Uploads under way may bring the user back. Those of others are given up; who runs one of
         `running` says so when it is finished.
         """
-
-        def work(run: Run) -> int:
+        with self._writing() as run:
             self._alone(run)
             total = int(run("DELETE FROM {clicks} WHERE {user} = %s", (user,)).rowcount)
             for upload, stage in run("SELECT id, stage FROM {uploads}").fetchall():
@@ -256,9 +253,6 @@ class Store(ABC):
             if total:
                 self._count(run, -total)
                 run("UPDATE {state} SET forgotten = changes")
-            return total
-
-        total = self._write(work)
         self._has_traces = True
         self.scrub()
         return total
@@ -270,43 +264,38 @@ class Store(ABC):
     def check(self, writing: bool = False) -> None:
         """Raise an error if clicks cannot be kept; `writing` finds out by writing."""
         if writing:
-            self._write(lambda run: run("UPDATE {state} SET changes = changes"))
-        self._read(lambda run: [run(f"SELECT 1 FROM {{{table}}} LIMIT 1") for table in COLUMNS])
+            with self._writing() as run:
+                run("UPDATE {state} SET changes = changes")
+        with self._reading() as run:
+            for table in COLUMNS:
+                run(f"SELECT 1 FROM {{{table}}} LIMIT 1")
 
     # Uploads
 
     def begin_upload(self, users: int, items: int) -> int:
         """The number of a new upload, of which nothing is seen until it is finished."""
-        began = datetime.now(UTC).isoformat(timespec="seconds")
-
-        def work(run: Run) -> int:
+        with self._writing() as run:
             run("UPDATE {state} SET uploads = uploads + 1")
             number = int(run("SELECT uploads FROM {state}").fetchone()[0])
+            began = datetime.now(UTC).isoformat(timespec="seconds")
             run(
                 "INSERT INTO {uploads} VALUES (%s, %s, 'running', %s, %s, 0, 0)",
                 (number, began, users, items),
             )
             return number
 
-        return self._write(work)
-
     def add_part(
         self, upload: int, pairs: Sequence[Pair], times: Sequence[float] | None = None
     ) -> None:
         """Keep some clicks of an upload, by default of now; each pair must come once in it."""
-        rows = _with_times(pairs, times)
-
-        def work(run: Run) -> None:
+        with self._writing() as run:
             text = "UPDATE {uploads} SET clicks = clicks + %s WHERE id = %s AND stage = 'running'"
             self._must_change(run(text, (len(pairs), upload)))
-            self._add_uploaded(run, upload, rows)
-
-        self._write(work)
+            self._add_uploaded(run, upload, _with_times(pairs, times))
 
     def finish_upload(self, upload: int, without: Collection[str] = ()) -> None:
         """From now on, the clicks of an upload count, but for those of some users."""
-
-        def work(run: Run) -> None:
+        with self._writing() as run:
             self._alone(run)
             for user in list(without):
                 _remove_uploaded(run, upload, user)
@@ -316,8 +305,6 @@ class Store(ABC):
             self._must_change(run(text, (last, upload)))
             text = "SELECT clicks FROM {uploads} WHERE id = %s"
             self._count(run, run(text, (upload,)).fetchone()[0])
-
-        self._write(work)
         self._has_traces = self._has_traces or bool(without)
 
     def _must_change(self, cursor: Any) -> None:
@@ -330,8 +317,7 @@ class Store(ABC):
 
         Its rows stay until :meth:`clean` has removed them.
         """
-
-        def work(run: Run) -> int | None:
+        with self._writing() as run:
             self._alone(run)
             text = "UPDATE {uploads} SET stage = 'deleted' WHERE id = %s AND stage = %s"
             if run(text, (upload, stage)).rowcount != 1:
@@ -341,26 +327,25 @@ class Store(ABC):
             self._count(run, -clicks if stage == "done" else 0)
             return clicks
 
-        return self._write(work)
-
     def uploads(self, most: int = 1000) -> list[UploadRow]:
         """The newest uploads that count, the newest first."""
         text = (
             "SELECT id, began, users, items, clicks FROM {uploads} WHERE stage = 'done' "
             "ORDER BY id DESC LIMIT %s"
         )
-        return [UploadRow(*row) for row in self._read(lambda run: run(text, (most,)).fetchall())]
+        with self._reading() as run:
+            return [UploadRow(*row) for row in run(text, (most,)).fetchall()]
 
-    def left_over(self) -> dict[int, tuple[str, int]]:
-        """Stage and rows of the uploads that do not count, by number."""
-        text = "SELECT id, stage, clicks FROM {uploads} WHERE stage != 'done'"
-        rows = self._read(lambda run: run(text).fetchall())
-        return {number: (stage, clicks) for number, stage, clicks in rows}
+    def left_over(self) -> dict[int, tuple[str, int, str]]:
+        """Stage, rows and beginning of the uploads that do not count, by number."""
+        with self._reading() as run:
+            text = "SELECT id, stage, clicks, began FROM {uploads} WHERE stage != 'done'"
+            return {number: tuple(more) for number, *more in run(text).fetchall()}
 
     def clean(self, upload: int) -> bool:
         """Remove some rows of a deleted upload; are there any left?"""
-
-        def work(run: Run) -> bool:
+        self._has_traces = True
+        with self._writing() as run:
             text = "SELECT 1 FROM {uploads} WHERE id = %s AND stage = 'deleted'"
             if run(text, (upload,)).fetchone() is None:
                 return False
@@ -368,9 +353,6 @@ class Store(ABC):
                 return True
             run("DELETE FROM {uploads} WHERE id = %s", (upload,))
             return False
-
-        self._has_traces = True
-        return self._write(work)
 
 
 def _with_times(pairs: Sequence[Pair], times: Sequence[float] | None) -> list[Click]:
