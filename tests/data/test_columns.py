@@ -2,7 +2,7 @@
 
 import pytest
 
-from pseudomallows.data import columns
+from pseudomallows.data import columns, doubts
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,9 @@ from pseudomallows.data import columns
     ],
 )
 def test_a_column_is_known_by_many_names(names, what, place):
-    assert columns.find_column(names, what) == place
+    assert (
+        columns.find_columns(names, "long-rankings" if what == "rank" else "clicks")[what] == place
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,14 +30,15 @@ def test_a_column_is_known_by_many_names(names, what, place):
 )
 def test_a_column_that_is_missing_or_there_twice_is_told(names, words):
     with pytest.raises(ValueError, match=words):
-        columns.find_column(names, "user")
+        columns.find_columns(names, "clicks")
 
 
 def test_a_long_table_has_users_and_items_and_clicks_have_no_ranks():
     assert columns.is_long(["User ID", "movieId", "rank"])
     assert not columns.is_long(["user", "tea", "mate"])
-    assert columns.is_long_clicks(["user", "item", "time"])
-    assert not columns.is_long_clicks(["user", "item", "rank"])
+    assert columns.kind_of(["user", "item", "time"]) == "clicks"
+    assert columns.kind_of(["user", "item", "rank"]) == "long-rankings"
+    assert columns.kind_of(["user", "tea", "mate"]) is None
 
 
 @pytest.mark.parametrize(
@@ -64,13 +67,6 @@ def test_places_with_a_gap_are_told(names, words):
         columns.order_of_places(names)
 
 
-@pytest.mark.parametrize("name", ["last", "Worst choice", "twenty-first", "thirtieth"])
-def test_what_looks_like_a_place_and_has_no_number_is_seen(name):
-    assert columns.is_no_place(name)
-    assert columns.odd_place(["first", name]) == name
-    assert not columns.are_places(["first", name])
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -84,8 +80,7 @@ def test_what_looks_like_a_place_and_has_no_number_is_seen(name):
     ],
 )
 def test_a_column_that_may_say_which_rows_are_no_clicks_is_found(name, kind):
-    place = columns.judging_column(["user", "item", name])
-    assert place == ((2, kind) if kind else (-1, ""))
+    assert doubts.suspects(["user", "item", name]) == ({2: kind} if kind else {})
 
 
 @pytest.mark.parametrize(
@@ -101,4 +96,4 @@ def test_a_column_that_may_say_which_rows_are_no_clicks_is_found(name, kind):
     ],
 )
 def test_the_advice_counts_the_rows_that_may_be_no_clicks(kind, counts, words):
-    assert words in columns.advice_on("x", kind, counts)
+    assert words in doubts.advice_on("x", kind, counts)

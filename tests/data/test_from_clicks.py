@@ -176,7 +176,7 @@ def test_names_may_hold_users_and_items_without_clicks():
         (
             pd.DataFrame({"who": [1], "item": [2]}),
             {},
-            "has no column for 'user': name one of who, item 'user'",
+            "clicks: no column for 'user': name one of who, item 'user'",
         ),
         (pd.DataFrame({"user": ["a", None], "item": ["x", "y"]}), {}, "row 1 has no user; 1 rows"),
         (pl.DataFrame({"user": ["a"], "item": [None]}), {}, "row 0 has no item"),

@@ -198,7 +198,7 @@ BAD = [
     (7, "pairs must be comparisons, got 7"),
     (
         pd.DataFrame({"user": [1], "item": [2]}),
-        "pairs needs columns better and worse .* but has no",
+        "pairs: no column for 'better': name one of .* or two 'item_a' and",
     ),
     (
         sides("model_c"),

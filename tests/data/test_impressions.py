@@ -110,7 +110,7 @@ def test_missing_values_are_left_out_and_counted():
         (SHOWN | {"clicked": [1, "maybe", 0, 0, 0]}, "row 1: clicked must be .* got 'maybe'"),
         (
             {"user": [1], "item": [2]},
-            "needs columns user, item and clicked: no column for 'clicked'",
+            "impressions: no column for 'clicked': name one of user, item 'clicked'",
         ),
         ({"user": [1], "item": [2], "clicked": [1]}, "at least 2 items, got 1"),
         (SHOWN | {"item": ["tea"]}, "columns of equal length"),

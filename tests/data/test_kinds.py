@@ -75,7 +75,7 @@ PAIRS_NAMED += ["itemA,itemB"]
 @pytest.mark.parametrize("rows", ["1,1,2\n1,3,1\n2,2,1\n", "u,tea,mate\nv,mate,tea\n"])
 @pytest.mark.parametrize("user", ["user", "judge"])
 def test_comparisons_that_do_not_say_which_is_better_are_refused(put, user, names, rows):
-    with pytest.raises(ValueError, match="line 1: these are comparisons of pairs, by the header"):
+    with pytest.raises(ValueError, match="if these are comparisons, name the columns user, bet"):
         pm.read(put(f"{user},{names}\n{rows}"))
 
 

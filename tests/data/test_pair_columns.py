@@ -14,7 +14,7 @@ from pseudomallows.data import columns
         (["chosen", "rejected", "COUNT"], {"better": 0, "worse": 1, "count": 2}),
         (["preferred", "other", "n", "judge"], {"better": 0, "worse": 1, "user": 3, "count": 2}),
         (["model_a", "model_b", "winner"], {"one": 0, "other": 1, "winner": 2}),
-        (["judge", "left", "right", "winner"], {"one": 1, "other": 2, "winner": 3, "user": 0}),
+        (["user", "left", "right", "winner"], {"one": 1, "other": 2, "winner": 3, "user": 0}),
         (["item2", "item1", "preferred"], {"one": 1, "other": 0, "winner": 2}),
         (["a", "b", "choice"], {"one": 0, "other": 1, "winner": 2}),
         (
@@ -26,7 +26,7 @@ from pseudomallows.data import columns
 )
 def test_the_columns_of_comparisons_are_found(names, found):
     assert columns.is_pairs(names)
-    assert columns.find_pair_columns(names) == found
+    assert columns.find_columns(names, "pairs") == found
     with pytest.raises(ValueError, match="these are comparisons of pairs, by the header"):
         columns.refuse_pairs(names)
 
@@ -58,16 +58,10 @@ def test_other_tables_are_no_comparisons(names):
 )
 def test_columns_that_are_not_clear_are_told(names, words):
     if words is None:
-        assert columns.find_pair_columns(names)["better"] == 0
+        assert columns.find_columns(names, "pairs")["better"] == 0
         return
     with pytest.raises(ValueError, match=words):
-        columns.find_pair_columns(names)
-
-
-def test_a_table_with_users_and_two_sides_may_be_of_comparisons():
-    assert columns.may_be_pairs(["user", "winner", "x"])
-    assert not columns.may_be_pairs(["user", "tea", "mate"])
-    assert not columns.may_be_pairs(["left", "right", "tea"])  # nobody compares
+        columns.find_columns(names, "pairs")
 
 
 @pytest.mark.parametrize(
@@ -93,14 +87,14 @@ def test_a_table_with_users_and_two_sides_may_be_of_comparisons():
     ],
 )
 def test_the_columns_of_impressions_are_found(names, found):
-    assert columns.find_impression_columns(names) == found
+    assert columns.find_columns(names, "impressions") == found
 
 
 def test_the_column_of_slates_may_have_any_name():
     names = ["user", "item", "clicked", "hour", "session"]
-    assert columns.find_impression_columns(names, "hour")["slate"] == 3
+    assert columns.find_columns(names, "impressions", "hour")["slate"] == 3
     with pytest.raises(ValueError, match="slate must be a column, got 'day'"):
-        columns.find_impression_columns(names, "day")
+        columns.find_columns(names, "impressions", "day")
 
 
 @pytest.mark.parametrize(
@@ -114,10 +108,10 @@ def test_the_column_of_slates_may_have_any_name():
 )
 def test_columns_of_impressions_that_are_missing_are_told(names, words):
     with pytest.raises(ValueError, match=words):
-        columns.find_impression_columns(names)
+        columns.find_columns(names, "impressions")
 
 
 def test_ranks_and_ratings_are_no_impressions():
-    assert columns.is_impressions(["user", "item", "label"])
-    assert not columns.is_impressions(["user", "item", "rank", "clicked"])
-    assert not columns.is_impressions(["item", "clicked"])
+    assert columns.kind_of(["user", "item", "label"]) == "impressions"
+    assert columns.kind_of(["user", "item", "rank", "clicked"]) == "long-rankings"
+    assert columns.kind_of(["item", "clicked"]) is None

@@ -121,7 +121,8 @@ def test_names_of_every_type(tmp_path, monkeypatch, column, names, batch):
     monkeypatch.setattr(parquet, "BATCH", batch)
     table = pa.table({"user": pa.array(["u", "v", "w"]), "item": column})
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=2)
-    coded = parquet.parquet_table(open_source(tmp_path / "x.parquet")).coded(1)
+    read = parquet.parquet_table(open_source(tmp_path / "x.parquet"))
+    coded = read.coded_table({"item": 1}).columns["item"]
     assert [None if code < 0 else coded.names[code] for code in coded.codes] == names
 
 

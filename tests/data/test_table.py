@@ -24,7 +24,7 @@ FORMS = {
 
 
 def coded(column):
-    return table_of("x", {"column": column}).coded(0)
+    return table_of("x", {"column": column}).coded_table({"name": 0}).columns["name"]
 
 
 @pytest.mark.parametrize("form", FORMS)

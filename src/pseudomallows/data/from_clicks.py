@@ -1,6 +1,6 @@
 """Clicks from matrices, data frames and dicts."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,21 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._warn import warn
 from ..rankings import as_array, check_weights, numeric_table
 from .blocks import Clicks, keep_core
-from .checks import check_known, check_n_items, check_names
-from .columns import (
-    EVENT,
-    MOST_WORDS,
-    USUAL,
-    Layout,
-    advice_on,
-    as_number,
-    doubt_about,
-    find_column,
-    is_long,
-    judging_column,
-    other_columns,
-    time_column,
-)
+from .checks import NO_NAME, check_known, check_n_items, check_names, text_of
+from .columns import USUAL, Layout, is_long, rating_column, time_column
+from .doubts import TRUTH, Counts, advice_on, suspects
 from .preferences import ColumnWarning, DroppedRowsWarning, IgnoredColumnWarning
 from .table import (
     CodedTable,
@@ -41,7 +29,6 @@ from .table import (
 )
 from .times import TimeColumn, given_times
 
-MOST_VALUES = 100_000  # of a rating or a count: with more, the column holds prices or times
 STEP = 1 << 20  # rows of a long table at a time: what they take meanwhile, 8 MB, is little
 PAIRS = (
     "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
@@ -237,25 +224,18 @@ def clicks_of_table(
 ) -> Clicks:
     """From a long table, a row for each click; `is_said` if the caller said that these are clicks,
     so that a column of positions says nothing more."""
-    try:
-        names = table.names if table.is_file else layout.names(table.names)
-        rating, at_time = layout.rating_column(names), time_column(names)
-    except ValueError as error:
-        raise table.error(str(error)) from None
-    try:
-        places = {what: find_column(names, what) for what in ("user", "item")}
-    except ValueError as error:
-        raise ValueError(
-            f"{table.title} needs columns of users and items, but has {error}"
-        ) from None
+    names = table.names if table.is_file else table.checked(layout.names)
+    places, at_time = table.find("clicks", names), time_column(names)
+    rating = -1 if layout.min_rating is None else table.checked(rating_column, names)
     # All columns that matter are read at once.
     is_named = isinstance(layout.columns, Mapping) and "time" in layout.columns
     reader = TimeColumn(table.names[at_time], is_named) if times is None and at_time >= 0 else None
     packs: dict[int, Pack] = {} if reader is None else {at_time: reader.add}
     if rating >= 0:
         packs[rating] = as_codes()
-    suspects = _suspects(table, names) if rating < 0 else {}
-    packs |= {at: one.add for at, (kind, one) in suspects.items() if kind != "position"}
+    kinds = suspects(names) if rating < 0 else {}
+    counted = {at: Counts(table.name_of) for at in kinds}
+    packs |= {at: counted[at].add for at, kind in kinds.items() if kind != "position"}
     coded = table.coded_table(places, packs)
     is_whole = coded.has_all()
     if not table.is_file:
@@ -266,13 +246,20 @@ def clicks_of_table(
     if times is not None:
         when = _given_times(times, len(coded.rows), "row")
     elif reader is not None:
-        when = _finished(table, reader, coded.others.pop(at_time))
+        try:
+            when = reader.finish(coded.others.pop(at_time))
+        except RowError as error:
+            raise table.error(str(error), None, reader.name) from None
         said += [] if reader.is_open else [ColumnWarning(f"{table.title}: {reader.said()}")]
     is_click = is_whole
     if rating < 0:
-        said = _said_of(table, suspects, is_said) + said
+        for at, kind in kinds.items():
+            advice = advice_on(table.names[at], kind, counted[at].counts, is_said)
+            category = IgnoredColumnWarning if kind == "clicked" else ColumnWarning
+            said += [category(f"{table.title}: {advice}")] if advice else []
     else:
-        is_click = is_whole & _high_ratings(table, rating, coded.others.pop(rating), layout)
+        ratings = _ratings(table, rating, coded.others.pop(rating))
+        is_click = is_whole & (ratings >= layout.min_rating)  # type: ignore[operator]
         n_low, least = int(is_whole.sum() - is_click.sum()), f"{layout.min_rating:g}"
         if n_low and not is_click.any():
             raise table.error(f"no rating is {least} or more: lower min_rating")
@@ -309,81 +296,19 @@ def _refuse_gaps(coded: CodedTable) -> None:
             )
 
 
-def _high_ratings(table: Table, place: int, column: Column, layout: Layout) -> NDArray[np.bool_]:
-    """Which rows count by their rating."""
+def _ratings(table: Table, place: int, column: Column) -> NDArray[np.float64]:
+    """The ratings in a column, NaN for an empty cell."""
     codes, values = distinct(column)
-    try:
-        return layout.is_high([*values, None])[codes]
-    except ValueError:  # in which row is it?
-        for code, value in enumerate(values):
-            try:
-                layout.is_high([value])
-            except ValueError as error:
-                row = int((codes == code).argmax())
-                raise table.error(str(error), row, table.names[place]) from None
-        raise
-
-
-class _Counts:
-    """How often a column has each number, or each word; nothing of a column of dates, or with more
-    words than say what was done."""
-
-    def __init__(self, name_of: Callable[[Any], Any]) -> None:
-        self.name_of, self.counts, self.is_open = name_of, dict[Any, int](), True
-
-    def add(self, column: Column) -> None:
-        """Count a block."""
-        if not self.is_open:
-            return
-        if not isinstance(column, list) and (
-            column.dtype.is_temporal() or column.dtype.is_nested()
-        ):
-            self._close()
-            return
-        codes, values = distinct(column)
-        numbers = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
-        for value, n in zip(values, numbers, strict=True):
-            name = self.name_of(value)
-            if name is not None:
-                self.counts[name] = self.counts.get(name, 0) + n
-        if len(self.counts) > MOST_VALUES or sum(map(_is_word, self.counts)) > MOST_WORDS:
-            self._close()
-
-    def _close(self) -> None:
-        self.counts, self.is_open = {}, False
-
-
-def _is_word(name: Any) -> bool:
-    return as_number(name) is None
-
-
-def _suspects(table: Table, names: list[Hashable]) -> dict[int, tuple[str, _Counts]]:
-    """The columns that may tell which rows are no clicks, with the kind of each; counted, those
-    that tell it by their values."""
-    place, kind = judging_column(names)
-    kinds = dict.fromkeys(other_columns(names, EVENT), "number") if place < 0 else {place: kind}
-    return {at: (kind, _Counts(table.name_of)) for at, kind in kinds.items()}
-
-
-def _said_of(
-    table: Table, suspects: dict[int, tuple[str, _Counts]], is_said: bool
-) -> list[ColumnWarning]:
-    """What to say of columns that may tell which rows are no clicks."""
-    found: list[ColumnWarning] = []
-    for at, (kind, counted) in suspects.items():
-        doubt = doubt_about(table.names[at], kind, counted.counts)
-        if doubt and not (doubt == "position" and is_said):
-            message = f"{table.title}: {advice_on(table.names[at], doubt, counted.counts)}"
-            found += [(IgnoredColumnWarning if doubt == "clicked" else ColumnWarning)(message)]
-    return found
-
-
-def _finished(table: Table, reader: TimeColumn, times: Any) -> NDArray[np.float64] | None:
-    """The times of all blocks, None if they are not read."""
-    try:
-        return reader.finish(times)
-    except RowError as error:
-        raise table.error(str(error), None, reader.name) from None
+    ratings = []
+    for code, value in enumerate(values):
+        try:
+            text = text_of(value)
+            ratings.append(np.nan if text in NO_NAME else float(TRUTH.get(text.lower(), text)))
+        except ValueError:
+            row, shown = int((codes == code).argmax()), str(value).strip()[:40]
+            problem = f"wanted a rating, a number, got {shown!r}"
+            raise table.error(problem, row, table.names[place]) from None
+    return np.array([*ratings, np.nan])[codes]  # an empty cell has code -1
 
 
 def _clicks_of_dict(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..rankings import MAX_WEIGHT, check_weights
 from .checks import check_n_items
-from .columns import check_voters, find_pair_columns, is_pairs, side_words, word
+from .columns import is_pairs, side_words, word
 from .pairs import Pairs, pairs_of_entries, votes_of
 from .table import CodedTable, Table, is_table, join_names, table_of, table_of_rows
 
@@ -89,14 +89,7 @@ def _table_of_dict(pairs: Mapping[Any, Any]) -> Table:
 
 def pairs_of_table(table: Table, weights: ArrayLike | None, users: Names, items: Names) -> Pairs:
     """The comparisons of a table; without users, each is by a person of its own."""
-    try:
-        places = find_pair_columns(table.names)
-    except ValueError as error:
-        raise ValueError(
-            f"{table.title} needs columns better and worse (or two sides, such as model_a and "
-            f"model_b, and winner), but has {error}"
-        ) from None
-    check_voters(table.names, places)
+    places = table.find("pairs")
     sides = [table.names[places[what]] for what in ("one", "other") if what in places]
     coded = table.coded_table(places)
     n_rows = len(coded.rows)

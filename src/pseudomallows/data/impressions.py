@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .checks import check_n_items
-from .columns import NO, YES, find_impression_columns
+from .doubts import NO, YES
 from .pairs import Pairs, pairs_of_entries
 from .table import Coded, CodedTable, Table, is_table, join_names, table_of
 
@@ -40,11 +40,7 @@ def impressions_of_table(
 ) -> Pairs:
     """Within a slate, or a user if there are no slates, each clicked item beats each that was shown
     and passed over."""
-    try:
-        places = find_impression_columns(table.names, slate)
-    except ValueError as error:
-        raise ValueError(f"{table.title} needs columns user, item and clicked: {error}") from None
-    coded = table.coded_table(places).whole_rows()
+    coded = table.coded_table(table.find("impressions", slate=slate)).whole_rows()
     columns = coded.columns
     is_clicked = _clicked(coded)
     (codes,), item_names = join_names([columns["item"]], items, "item")

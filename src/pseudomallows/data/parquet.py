@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from .blocks import Clicks
-from .build import check_columns
 from .checks import text_of
-from .columns import find_column, is_long
+from .columns import find_columns, is_long
 from .from_clicks import rows_of_pairs
 from .source import Source, open_source
 from .table import Table, join_names
@@ -57,7 +56,7 @@ def parquet_table(source: Source, may_be_empty: bool = False) -> Table:
         number = f"row {row - (ends[part] - sizes[part]) + 1}"
         return number if len(parts) == 1 else f"{parts[part].name}, {number}"
 
-    return file_table(source, names, blocks, at)
+    return file_table(source, (1, names), blocks, at)
 
 
 def _places(part: Source, names: list[str], mine: list[str]) -> list[int]:
@@ -69,11 +68,11 @@ def _places(part: Source, names: list[str], mine: list[str]) -> list[int]:
             shown = ", ".join(names[:8])
             raise part.error(None, f"wanted the columns {shown}, as in the first file")
         return places
-    for what in ("user", "item"):
-        try:
-            places[find_column(names, what)] = find_column(mine, what)
-        except ValueError as error:
-            raise part.error(1, str(error)) from None
+    try:
+        for what, place in find_columns(mine, "clicks").items():
+            places[find_columns(names, "clicks")[what]] = place
+    except ValueError as error:
+        raise part.error(1, str(error)) from None
     return places
 
 
@@ -122,8 +121,7 @@ def read_part(path: str | os.PathLike[str]) -> Clicks:
     """
     source = open_source(path)
     table = parquet_table(source, may_be_empty=True)
-    check_columns(source, (1, [str(name) for name in table.names]), "clicks")
-    coded = table.coded_table({what: find_column(table.names, what) for what in ("user", "item")})
+    coded = table.coded_table(table.find("clicks"))
     coded = coded.whole_rows() if len(coded.rows) else coded
     (rows,), users = join_names([coded.columns["user"]], None, "user")
     (codes,), items = join_names([coded.columns["item"]], None, "item")

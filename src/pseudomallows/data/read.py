@@ -1,7 +1,7 @@
 """Read preferences from files: the kind of the data is seen from the header."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,10 @@ from ..rankings import check_name
 from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
 from .blocks import Clicks, Rankings, keep_core
-from .build import prefs_of_table
-from .columns import USUAL, Layout
+from .columns import USUAL, Layout, kind_of
+from .from_clicks import clicks_of_table
+from .from_pairs import pairs_of_table
+from .impressions import impressions_of_table, is_yes_and_no
 from .json_lines import json_rows
 from .pairs import Pairs
 from .preferences import Preferences
@@ -22,10 +24,12 @@ from .sheets import ENDINGS as SHEETS
 from .sheets import sheet_rows
 from .source import Source, decode, open_source, refuse_model
 from .splits import time_in_words
-from .text import Row, check_header, header_of, open_text, table_of_rows
-from .wide import KINDS
+from .table import Table
+from .text import Row, Rows, header_of, open_text, table_of_rows
+from .wide import KINDS, grid_of, rankings_of_long_table, read_wide
 
 JSON = (".jsonl", ".ndjson")
+LONG = ("pairs", "impressions", "clicks", "long-rankings")
 
 
 def read(
@@ -143,7 +147,6 @@ def read_as(
 
         table = parquet_table(source)
         first = (1, [str(name) for name in table.names])
-        check_header(source, first)
         forms = (lambda: table, lambda: rows_as_text(table))
         prefs, said = prefs_of_table(source, first, kind, *forms, has_header=True)
     elif source.ending in SHEETS:
@@ -170,6 +173,48 @@ def _prefs_of_rows(
     """The data of rows of text."""
     forms = (lambda: table_of_rows(source, header, rows), lambda: rows)
     return prefs_of_table(source, header, kind, *forms, has_header)
+
+
+def prefs_of_table(
+    source: Source,
+    header: Row,
+    kind: str | None,
+    table: Callable[[], Table],
+    rows: Callable[[], Rows],
+    has_header: bool = False,
+) -> tuple[Any, str]:
+    """The data of a table and their kind, as said or by its header: as `table` if it is long, else
+    as `rows` of text. Unless it `has_header` by its format, the header may be a row, too.
+
+    A table that looks like impressions, of which nothing was said, is one of clicks if its column
+    is not of yes and no, or all yes; what is added to clicks always is.
+    """
+    chosen = kind_of(header[1]) if kind is None else kind
+    if chosen not in LONG:
+        return read_wide(grid_of(source, header, rows()), kind, has_header)
+    opened = table()
+    items = None if source.items is None else [str(name) for name in source.items]
+    try:
+        if chosen == "impressions" and kind is None:
+            places = {"clicked": opened.find("impressions")["clicked"]}
+            may_be = not source.may_be_one_item
+            may_be = may_be and is_yes_and_no(opened.coded_table(places).columns["clicked"])
+            chosen = "impressions" if may_be else "clicks"
+        if chosen == "long-rankings":
+            return rankings_of_long_table(opened), chosen
+        data: Any
+        if chosen == "clicks":
+            least = 1 if source.may_be_one_item else 2
+            is_said, layout = kind is not None, source.layout
+            data = clicks_of_table(opened, None, None, items, None, layout, is_said, least)
+        else:
+            build = pairs_of_table if chosen == "pairs" else impressions_of_table
+            data = build(opened, None, None, items)
+    except (ValueError, TypeError) as error:
+        if str(error).startswith(source.name):
+            raise
+        raise source.error(None, str(error)) from None
+    return (data if items is None else data.rename(items=source.items)), chosen
 
 
 def _names_users(layout: Layout, prefs: Rankings | Pairs) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._warn import warn
 from ..engines.memory import as_size, available_memory
 from .checks import TooLargeError, check_known, check_names, is_missing, object_array
+from .columns import find_columns
 from .preferences import DroppedRowsWarning
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Table:
     blocks: Callable[[list[int]], Iterable[Sequence[Column]]]
     at: Callable[[int], str] = "row {}".format
     name_of: Callable[[Any], Any] = lambda value: plain_name(value)
+    header: str = ""  # the place of the names, in a file
     is_file: bool = False  # rows without a user or an item are left out; in memory, refused
     notes: list[str] = field(default_factory=list)  # what was done with the table, for people
 
@@ -51,6 +53,21 @@ class Table:
         where = self.title if row is None else self.where(row)
         where += "" if column is None else f", column {str(column)!r}"
         return ValueError(f"{where}: {problem}")
+
+    def checked(self, function: Callable[..., Any], *given: Any) -> Any:
+        """What a function finds in the names of the columns, or in what is given; an error names
+        the table and its header."""
+        try:
+            return function(*(given or [self.names]))
+        except ValueError as error:
+            where = f"{self.title}, {self.header}" if self.header else self.title
+            raise ValueError(f"{where}: {error}") from None
+
+    def find(
+        self, kind: str, names: Sequence[Hashable] | None = None, slate: Hashable | None = None
+    ) -> dict[str, int]:
+        """The columns of a kind of data, by what they are."""
+        return self.checked(find_columns, names or self.names, kind, slate)
 
     def where(self, row: int) -> str:
         """A row, and the table it is in."""
@@ -77,10 +94,6 @@ class Table:
             if self.is_file:
                 _check_memory(self.title, n_rows)
         return {place: _joined(pieces.pop(place)) for place in packs}, n_rows
-
-    def coded(self, place: int) -> Coded:
-        """A column as codes of names."""
-        return self.coded_table({"name": place}).columns["name"]
 
     def coded_table(
         self, places: Mapping[str, int], packs: Mapping[int, Pack] | None = None

@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ..engines.memory import as_size, available_memory
 from .checks import TooLargeError, name_in_file
-from .columns import NAMES, is_like_time, is_pairs, place_of, unnamed_columns, word
+from .columns import NAMES, is_pairs, place_of, word
 from .source import MAX_LINE, Source, check_encoding, text_blocks
 from .table import Column, Table
+from .times import form_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +82,7 @@ class TextFile:
                 row -= len(lines)
             raise IndexError(row)
 
-        return file_table(self.source, self.header[1], blocks, at)
+        return file_table(self.source, self.header, blocks, at)
 
     def _frames(self) -> Iterator[tuple["pl.DataFrame", Sequence[int]]]:
         """The rows in blocks, and the line of each.
@@ -244,7 +245,10 @@ def header_of(source: Source, some: list[Row], kind: str | None) -> tuple[Row, b
     )
     if not is_bare:
         return (line, source.names(first, line)), False
-    names = unnamed_columns(len(first), first[2] if len(first) > 2 else "")
+    names: list[Any] = ["user", "item", "rating", "timestamp"]
+    if len(first) == 3 and is_like_time(first[2]):
+        names.remove("rating")
+    names = names[: len(first)] + [f"column {place}" for place in range(4, len(first))]
     if isinstance(layout.columns, list | tuple):
         names = list(layout.columns)
     elif layout.columns is not None:
@@ -269,6 +273,16 @@ def is_rating_line(cells: list[str]) -> bool:
     if len(cells) != 4 or not all(re.fullmatch(r"\d+(\.\d+)?", cell, re.A) for cell in cells):
         return False
     return float(cells[2]) <= 10 and is_like_time(cells[3])
+
+
+def is_like_time(text: str) -> bool:
+    """Whether a cell looks like the seconds or milliseconds since 1970, or like a date.
+
+    >>> [is_like_time(text) for text in ("881250949", "2024-05-31", "4", "1193")]
+    [True, True, False, False]
+    """
+    form = form_of(text)
+    return form in ("date", "slashed") or (form == "number" and 1e8 <= float(text) < 1e14)
 
 
 def full_rows(source: Source, header: Row, rows: Rows) -> Iterator[Row]:
@@ -350,15 +364,17 @@ def table_of_rows(source: Source, header: Row, rows: Rows) -> Table:
     lines = np.concatenate([lines for _, lines in blocks])
     return file_table(
         source,
-        header[1],
+        header,
         lambda places: ([frame.to_series(at) for at in places] for frame, _ in blocks),
         lambda row: f"{source.row_word} {lines[row]}",
     )
 
 
-def file_table(source: Source, names: Sequence[Hashable], blocks: Any, at: Any) -> Table:
+def file_table(source: Source, header: Row, blocks: Any, at: Any) -> Table:
     """A table of a file, whose names are text."""
-    return Table(source.name, list(names), blocks, at, name_in_file, True, source.notes)
+    check_header(source, header)
+    where = "" if header[0] is None else f"{source.row_word} {header[0]}"
+    return Table(source.name, list(header[1]), blocks, at, name_in_file, where, True, source.notes)
 
 
 def check_header(source: Source, header: Row) -> None:

@@ -13,18 +13,14 @@ from .._warn import warn
 from .blocks import Rankings
 from .checks import NO_NAME, text_of
 from .columns import (
-    NO_ITEM,
     USER,
     are_places,
-    find_column,
     is_long,
-    may_be_pairs,
-    odd_place,
     order_of_places,
-    pairs_by,
     place_of,
     refuse_pairs,
     word,
+    words_in,
 )
 from .preferences import ColumnWarning, Preferences
 from .source import Source
@@ -39,6 +35,10 @@ NO_HEADER = (
 )
 MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
 YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+NO_ITEM = words_in(  # columns that are hardly one of an item
+    "age sex gender weight time timestamp date count counts quantity qty plays playcount nclicks "
+    "frequency"
+)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.I | re.A)
 
 
@@ -104,9 +104,10 @@ def read_wide(grid: Grid, kind: str | None, has_header: bool) -> tuple[Any, str]
         if not len(grid.lines):
             raise grid.source.error(None, "there is a header, but no line after it")
         return read_ranks(grid, is_clicks=chosen == "wide-clicks"), chosen
-    except ValueError:
-        if kind is None and may_be_pairs(grid.names) and has_pairs(grid):
-            raise grid.error(pairs_by(grid.names)) from None
+    except ValueError as error:
+        if kind is None and len(grid.names) == 3 and any(word(name) in USER for name in grid.names):
+            advice = "if these are comparisons, name the columns user, better and worse"
+            raise ValueError(f"{error}; {advice}") from None
         raise
 
 
@@ -133,9 +134,10 @@ def recognise(grid: Grid) -> str:
     if places:
         return "orderings"
     refuse_decimal_commas(grid, np.ones(grid.codes.shape, dtype=bool))
-    if any(place_of(name) is not None for name in names):
-        strange = next(name for name in names if place_of(name) is None)
-        raise grid.error(_no_place(strange))
+    names = [name for name in header if word(name) not in USER]
+    strange = [name for name in names if place_of(name) is None]
+    if len(strange) < len(names):
+        raise grid.error(_no_place(strange[0]))
     raise grid.error(
         f"cannot tell from the header what this is, {', '.join(header[:5])!r}: name the columns "
         "user and item (and rank), or rank1, rank2, ..., or user, better and worse; or say which "
@@ -145,19 +147,19 @@ def recognise(grid: Grid) -> str:
 
 
 def refuse_odd_place(grid: Grid) -> None:
-    """Refuse a column beside those of places that is none, and none of users: by its name, or, if
-    it is the first, by the items in it."""
+    """Refuse a first column beside those of places that is none, and none of users, by the items
+    in it."""
     header = grid.names
-    strange = odd_place(header)
+    strange = None
     has_users = any(word(cell) in USER for cell in header)
-    if strange is None and not has_users and len(header) > 2 and are_places(header[1:]):
+    if not has_users and len(header) > 2 and are_places(header[1:]):
         known = np.flatnonzero(grid.is_known)
         listed = np.intersect1d(known, grid.codes[:, 1:])
         items = [grid.texts[code] for code in np.intersect1d(listed, grid.codes[:, 0])]
         is_place = _is_user_word(header[0]) or place_of(header[0]) is not None
         strange = header[0] if items and not is_place and not any(map(is_number, items)) else None
     if strange is not None:
-        raise grid.error(_no_place(str(strange)))
+        raise grid.error(_no_place(strange))
 
 
 def _no_place(name: str) -> str:
@@ -223,16 +225,6 @@ def _is_user_word(name: str) -> bool:
     """Whether a first column of this name is that of the users."""
     header = word(name)
     return header in ("", "id", "name", "nr", "no", "row", "index") or header.endswith("id")
-
-
-def has_pairs(grid: Grid) -> bool:
-    """Whether a user has two lines, or most of the sides are text, as no ranks of two items are."""
-    first = next(place for place, name in enumerate(grid.names) if word(name) in USER)
-    users = grid.codes[grid.sizes > first, first]
-    places = np.arange(grid.codes.shape[1])
-    sides = grid.codes[(places < grid.sizes[:, None]) & (places != first)]
-    is_text = np.isnan(grid.numbers[sides]).sum() > len(sides) / 2
-    return bool(is_text) or len(np.unique(users)) < len(users)
 
 
 # Ranks and clicks
@@ -336,7 +328,7 @@ def _check_users(grid: Grid, users: list[str]) -> None:
 
 def rankings_of_long_table(table: Table) -> Rankings:
     """Columns user, item, rank; the same row twice counts once."""
-    places = {what: find_column(table.names, what) for what in ("user", "item", "rank")}
+    places = table.find("long-rankings")
     at_rank = places.pop("rank")
     coded = table.coded_table(places, {at_rank: as_codes()})
     for what, place in places.items():
@@ -403,6 +395,9 @@ def read_orderings(grid: Grid, has_header: bool) -> Rankings:
     )
     is_header = has_header or (places and not (are_numbers and first < 0))
     named = is_header and first >= 0
+    strange = [name for name in rest if place_of(name) is None]
+    if len(strange) < len(rest) and not any(name.isdecimal() for name in rest) and strange:
+        raise grid.error(_no_place(strange[0]))
     if first >= 0 and not places:
         raise grid.error(
             f"the header {', '.join(header[:5])} names no places: write user, rank1, rank2, ..."
