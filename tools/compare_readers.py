@@ -119,7 +119,8 @@ def answers(folder: Path) -> None:
             try:
                 found = pm.read(path)
                 answer = [found.kind, found.users.tolist(), found.items.tolist()]
-                answer += [array.tolist() for array in found.to_arrays().values()]
+                arrays = (array.tolist() for array in found.to_arrays().values())
+                answer += sorted(arrays, key=str)  # a version may name them otherwise
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # a panic of compiled code is no Exception

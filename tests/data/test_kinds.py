@@ -65,10 +65,7 @@ def test_what_is_no_place_is_named(put, text, words, kind):
         pm.read(put(text), kind)
 
 
-PAIRS_NAMED = ["item1,item2", "item_a,item_b", "left,right", "a,b", "first_item,second_item"]
-
-
-PAIRS_NAMED += ["itemA,itemB"]
+PAIRS_NAMED = ["item1,item2", "item_a,item_b", "left,right", "a,b", "itemA,itemB"]
 
 
 @pytest.mark.parametrize("names", PAIRS_NAMED)

@@ -107,7 +107,7 @@ def is_pairs(names: Sequence[Hashable]) -> bool:
     """
     listed = [word(name) for name in names]
     words = set(listed)
-    has_sides = bool(_sides(listed)) and bool(words & WORDS["winner"])
+    has_sides = bool(find_sides(listed)) and bool(words & WORDS["winner"])
     has_both = bool(words & BETTER) and bool(words & WORDS["worse"])
     return (has_both or has_sides) and not is_long(names)
 
@@ -206,7 +206,7 @@ def _shown(names: Sequence[Hashable], most: int = 5) -> str:
 
 
 def _columns_of_pairs(names: Sequence[Hashable], words: list[str]) -> dict[str, int]:
-    if not set(words) & WORDS["worse"] and (sides := _sides(words)):
+    if not set(words) & WORDS["worse"] and (sides := find_sides(words)):
         one, other = _the_items(names, sides)
         columns = {"one": one, "other": other, "winner": _only(names, words, "winner")}
     else:
@@ -229,7 +229,7 @@ def _columns_of_pairs(names: Sequence[Hashable], words: list[str]) -> dict[str, 
     return columns
 
 
-def _sides(words: list[str]) -> list[tuple[int, int]]:
+def find_sides(words: list[str]) -> list[tuple[int, int]]:
     """Columns of two sides, such as modela and modelb."""
     places = {name: place for place, name in reversed(list(enumerate(words)))}  # the first of each
     return [

@@ -36,8 +36,8 @@ class TimeColumn:
     """Times, block by block: all numbers, all ISO dates, or all dates with slashes.
 
     Of dates with slashes (or points), the column as a whole must show whether the month or the day
-    comes first; until then they are kept as whole numbers that hold both readings. A column whose
-    first time is none of these is not read, with a warning; if it was asked for, it is refused.
+    comes first; until then both readings are kept. A column whose first time is none of these is
+    not read, with a warning; if it was asked for, it is refused.
     """
 
     def __init__(self, name: Hashable, is_named: bool = False) -> None:
@@ -46,13 +46,12 @@ class TimeColumn:
         self.is_open = True
         self.problem = ""  # why the column is not read
         self._first = ""
-        self._most = [0, 0]  # of the first part of a date with slashes, and of the second
 
     def add(self, column: Column) -> "pl.Series":
         """The times of a block, null for an empty one; a RowError says which is wrong."""
         import polars as pl
 
-        times = pl.Series([None], dtype=pl.Float64).extend_constant(None, len(column))[1:]
+        times = pl.Series([None], dtype=pl.Null).extend_constant(None, len(column))[1:]
         if not isinstance(column, list):
             if column.dtype in (pl.Date, pl.Datetime):
                 self.form = self.form or "date"
@@ -82,9 +81,6 @@ class TimeColumn:
                 f"wanted {WORDS[self.form]}, as the first time is {self._first!r}, got "
                 f"{str(texts[place])[:40]!r}: {ADVICE}",
             )
-        if self.form == "slashed":
-            for at, part in enumerate(_parts_of_slashed(times.drop_nulls().to_numpy())[1:3]):
-                self._most[at] = max(self._most[at], int(part.max()))
         return times
 
     def _begin(self, place: int, value: str) -> bool:
@@ -103,24 +99,22 @@ class TimeColumn:
     def finish(self, times: Column) -> Seconds | None:
         """The times of all blocks, NaN for none; None if they are not read. A RowError at -1 says
         why dates with slashes cannot be."""
-        seconds: Seconds = times.to_numpy()
-        if self.is_open and self.form == "slashed":
-            is_month_first = self._most[1] > 12
-            if (self._most[0] > 12) != is_month_first:
-                seconds = _decoded(seconds, is_month_first)
-            elif is_month_first:
-                self._refuse(
-                    -1,
-                    f"dates like {self._first!r} have the month first, and the day "
-                    "first; write them like 2024-05-31",
-                )
-            else:
-                self._refuse(
-                    -1,
-                    f"dates like {self._first!r} may have the month first, or the day; "
-                    "write them like 2024-05-31",
-                )
-        return None if not self.is_open or np.isnan(seconds).all() else seconds
+        import polars as pl
+
+        if not self.is_open:
+            return None
+        if self.form == "slashed":
+            by_month, by_day = times.struct.unnest()
+            is_known = by_month.is_not_null() | by_day.is_not_null()
+            readings = [by for by in (by_month, by_day) if by.is_not_null().equals(is_known)]
+            if not readings or (len(readings) > 1 and not by_month.equals(by_day)):
+                which = "may have the month first, or the day" if readings else ""
+                which = which or "have the month first, and the day first"
+                self._refuse(-1, f"dates like {self._first!r} {which}; write them like 2024-05-31")
+                return None
+            times = readings[0]
+        seconds: Seconds = times.cast(pl.Float64).to_numpy()
+        return None if np.isnan(seconds).all() else seconds
 
     def said(self) -> str:
         """That the column is not read, for a warning."""
@@ -191,43 +185,27 @@ def dates_of(texts: "pl.Series") -> "pl.Series":
 
 
 def slashed_dates_of(texts: "pl.Series") -> "pl.Series":
-    """Whole numbers that hold both readings of dates with slashes, or points; null for no date."""
+    """Both readings of dates with slashes, or points, as seconds: with the month first, and with
+    the day first; null for what is no date in either."""
     import polars as pl
 
     found = texts.str.extract_groups(SLASHED).struct.unnest()
-    found = found.with_columns(of=pl.coalesce("of", "other"))
-    one, of, year, hour, minute, second = (
-        pl.col(name).cast(pl.Int64).fill_null(0)
-        for name in ("one", "of", "year", "hour", "minute", "second")
-    )
-    half, has_half = pl.col("half").str.to_lowercase(), pl.col("half").is_not_null()
-    is_time = (minute < 60) & (second < 60) & (one >= 1) & (of >= 1) & (one <= 31) & (of <= 31)
-    is_time &= pl.when(has_half).then((hour >= 1) & (hour <= 12)).otherwise(hour < 24)
-    is_time &= pl.col("year").is_not_null()
-    hour = pl.when(has_half).then(hour % 12 + 12 * (half == "p")).otherwise(hour)
-    both = ((year * 100 + one) * 100 + of) * DAY + (hour * 60 + minute) * 60 + second
-    return found.select(pl.when(is_time).then(both.cast(pl.Float64))).to_series()
+    hour, half = pl.col("hour").cast(pl.Int64), pl.col("half").str.to_lowercase()
+    is_hour = half.is_null() | hour.is_between(1, 12)
+    hour = pl.when(half.is_null()).then(hour).otherwise(hour % 12 + 12 * (half == "p"))
+    part = {"one": pl.col("one"), "other": pl.coalesce("of", "other"), "hour": hour}
+    part |= {name: pl.col(name) for name in ("minute", "second")}
+    padded = {name: text.cast(pl.String).fill_null("0").str.zfill(2) for name, text in part.items()}
 
+    def read(month: str, day: str) -> "pl.Series":
+        iso = "{}-{}-{} {}:{}:{}"
+        cells = [padded[name] for name in (month, day, "hour", "minute", "second")]
+        text = pl.when(is_hour).then(pl.format(iso, "year", *cells))
+        return dates_of(found.select(text).to_series())
 
-def _parts_of_slashed(values: Seconds) -> tuple[NDArray[np.int64], ...]:
-    """Year, the two parts, and the seconds of the day."""
-    day, clock = np.divmod(values.astype(np.int64), DAY)
-    return day // 10_000, day // 100 % 100, day % 100, clock
-
-
-def _decoded(times: Seconds, is_month_first: bool) -> Seconds:
-    seconds, is_known = times.copy(), ~np.isnan(times)
-    year, one, other, clock = _parts_of_slashed(times[is_known])
-    month, day = (one, other) if is_month_first else (other, one)
-    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    days = months.astype("datetime64[D]") + (day - 1)
-    wrong = (month > 12) | (days.astype("datetime64[M]") != months) | (year < 1)
-    if wrong.any():
-        at = int(wrong.argmax())
-        text = f"{one[at]}/{other[at]}/{year[at]}"
-        raise RowError(-1, f"there is no day {text!r}; {ADVICE}")
-    seconds[is_known] = days.astype(np.int64) * DAY + clock
-    return seconds
+    both = pl.DataFrame({"by_month": read("one", "other"), "by_day": read("other", "one")})
+    is_date = pl.col("by_month").is_not_null() | pl.col("by_day").is_not_null()
+    return both.select(pl.when(is_date).then(pl.struct("by_month", "by_day"))).to_series()
 
 
 def times_of_column(

@@ -15,6 +15,7 @@ from .checks import NO_NAME, text_of
 from .columns import (
     USER,
     are_places,
+    find_sides,
     is_long,
     order_of_places,
     place_of,
@@ -105,7 +106,7 @@ def read_wide(grid: Grid, kind: str | None, has_header: bool) -> tuple[Any, str]
             raise grid.source.error(None, "there is a header, but no line after it")
         return read_ranks(grid, is_clicks=chosen == "wide-clicks"), chosen
     except ValueError as error:
-        if kind is None and len(grid.names) == 3 and any(word(name) in USER for name in grid.names):
+        if kind is None and len(grid.names) == 3 and find_sides(list(map(word, grid.names))):
             advice = "if these are comparisons, name the columns user, better and worse"
             raise ValueError(f"{error}; {advice}") from None
         raise
