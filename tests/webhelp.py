@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import socket
 import sqlite3
 import subprocess
@@ -13,11 +14,13 @@ import time
 import urllib.request
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import uvicorn
 
 import pseudomallows as pm
+from pseudomallows.web import guard
 from pseudomallows.web.app import app_of
 from pseudomallows.web.connections import Connections
 from pseudomallows.web.run_service import make_config
@@ -25,6 +28,7 @@ from pseudomallows.web.service import Service
 
 TOKEN = "a token of some length"
 RIGHT = {"Authorization": f"Bearer {TOKEN}"}
+LONG_WAIT = 300.0  # seconds: on a busy machine anything may be slow, so only what hangs reaches it
 
 
 def make_model(path, method="mcmc", n_clusters=1, n_users=60, n_items=12, names=True, **more):
@@ -62,7 +66,9 @@ class Client(httpx.Client):
 
     def __init__(self, app, connections=None):
         self.app, self.port = app, free_port()
-        super().__init__(base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False)
+        super().__init__(
+            base_url=f"http://127.0.0.1:{self.port}", timeout=LONG_WAIT, trust_env=False
+        )
         self.server = uvicorn.Server(make_config(app, "127.0.0.1", self.port, connections))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
 
@@ -76,7 +82,7 @@ class Client(httpx.Client):
     def __exit__(self, *problem):
         super().__exit__(*problem)
         self.server.should_exit = True
-        self.thread.join(timeout=20)
+        self.thread.join(timeout=LONG_WAIT)
         assert not self.thread.is_alive()
 
 
@@ -97,7 +103,15 @@ def client_in(folder, address=None, **more):
         yield client
 
 
-def wait_until(is_true, seconds=30.0):
+def clock_of_limits(monkeypatch):
+    """The time by which clients are limited, to be moved by hand."""
+    now = [100.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], perf_counter=time.perf_counter)
+    monkeypatch.setattr(guard, "time", clock)
+    return now
+
+
+def wait_until(is_true, seconds=LONG_WAIT):
     """Ask until it is true."""
     deadline = time.monotonic() + seconds
     while not is_true():
@@ -105,10 +119,11 @@ def wait_until(is_true, seconds=30.0):
         time.sleep(0.02)
 
 
-def talk(port, *parts, pause=0.0, seconds=10.0, source="127.0.0.1"):
-    """All that a server says to some bytes, in pieces, until it falls silent."""
+def talk(port, *parts, pause=0.0, source="127.0.0.1", n_answers=1):
+    """All that a server says to some bytes, in pieces, until it closes, or falls silent after as
+    many whole answers."""
     address = ("127.0.0.1", port)
-    with socket.create_connection(address, seconds, source_address=(source, 0)) as connection:
+    with socket.create_connection(address, LONG_WAIT, source_address=(source, 0)) as connection:
         said = b""
         with contextlib.suppress(TimeoutError, ConnectionError):
             for part in parts:
@@ -116,23 +131,46 @@ def talk(port, *parts, pause=0.0, seconds=10.0, source="127.0.0.1"):
                 time.sleep(pause)
             while part := connection.recv(65536):
                 said += part
-                connection.settimeout(seconds if b"\nconnection: close" in said.lower() else 0.3)
+                is_said = count_answers(said) >= n_answers and not is_last(said)
+                connection.settimeout(0.3 if is_said else LONG_WAIT)
         return said
+
+
+def count_answers(said):
+    """How many answers have come whole."""
+    number = 0
+    while (end := said.find(b"\r\n\r\n")) >= 0:
+        length = re.search(rb"\ncontent-length: (\d+)", said[:end].lower())
+        said = said[end + 4 :]
+        if length is None or len(said) < int(length[1]):
+            break
+        number, said = number + 1, said[int(length[1]) :]
+    return number
+
+
+def is_last(said):
+    """Does the server close the connection after this?"""
+    return b"\nconnection: close" in said.lower()
 
 
 class Process:
     """The service as people run it."""
 
-    def __init__(self, model, store, *more, env=None, wait=60.0):
-        self.port = free_port()
+    def __init__(self, model, store, *more, env=None):
+        self.port, self.env = free_port(), os.environ | (env or {})
+        self.url = f"http://127.0.0.1:{self.port}"
         words = ["serve", model, "--port", self.port, "--store", store, *more]
-        command = [sys.executable, "-m", "pseudomallows", *map(str, words)]
+        self.command = [sys.executable, "-m", "pseudomallows", *map(str, words)]
         self.log = Path(f"{model}.{self.port}.log")
+        self.start()
+
+    def start(self):
+        """Once more, after an end."""
         with self.log.open("w") as stream:
             self.process = subprocess.Popen(
-                command, stderr=stream, env=os.environ | (env or {}), start_new_session=True
+                self.command, stderr=stream, env=self.env, start_new_session=True
             )
-        deadline = time.monotonic() + wait
+        deadline = time.monotonic() + LONG_WAIT
         while True:
             if self.process.poll() is not None:
                 raise RuntimeError(self.log.read_text())
@@ -144,13 +182,11 @@ class Process:
                 raise RuntimeError("the service did not start")
             time.sleep(0.05)
 
-    def ask(self, path, body=None, method=None, headers=None, timeout=30.0):
+    def ask(self, path, body=None, method=None, headers=None, timeout=LONG_WAIT):
         """Status and JSON of an answer."""
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body)
         data = data.encode() if isinstance(data, str) else data
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{path}", data, headers or {}, method=method
-        )
+        request = urllib.request.Request(self.url + path, data, headers or {}, method=method)
         try:
             with urllib.request.urlopen(request, timeout=timeout) as answer:
                 return answer.status, json.loads(answer.read())
@@ -190,7 +226,7 @@ def wait_for_job(client, job):
         return answer["state"] in ("done", "failed", "cancelled")
 
     answer = None
-    wait_until(has_ended, seconds=60)
+    wait_until(has_ended)
     return answer
 
 

@@ -76,6 +76,18 @@ def test_comparisons_that_do_not_say_which_is_better_are_refused(put, user, name
         pm.read(put(f"{user},{names}\n{rows}"))
 
 
+@pytest.mark.parametrize("name", ["judge", "rater", "language", "turn"])
+def test_a_column_beside_votes_is_asked_about_if_it_may_name_people(put, name):
+    text = f"{name},left,right,winner\nx,tea,mate,left\ny,tea,mate,right\n"
+    if name in ("judge", "rater"):
+        words = f"beside the votes .left, right, winner. there is a column '{name}'"
+        with pytest.raises(ValueError, match=words):
+            pm.read(put(text))
+        assert pm.read(put(text), columns={"user": name}).users.tolist() == ["x", "y"]
+    else:
+        assert pm.read(put(text)).is_vote
+
+
 def test_two_items_or_two_places_are_no_comparison(put):
     assert pm.read(put("user,item1,item2\nu,1,2\nv,2,1\n")).rankings.tolist() == [[1, 2], [2, 1]]
     assert pm.read(put("user,first,second\nu,tea,mate\nv,mate,tea\n")).n_items == 2

@@ -106,7 +106,7 @@ def dask(cluster, client):
 
 def set_workers(cluster, client, number):
     cluster.scale(number)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while len(client.nthreads()) != number:
         assert time.monotonic() < until, "the workers do not come"
         time.sleep(0.05)
@@ -339,7 +339,7 @@ def test_a_worker_is_killed(dask, client, kind):
     before, kill = set(client.nthreads()), Once(lambda: kill_one(client))
     assert_same(fit(make_clicks(), kind, executor=dask, progress=kill), wanted(kind))
     assert kill.is_done
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     assert set(client.nthreads()) != before  # its nanny has started another
 
 
@@ -347,7 +347,7 @@ def test_a_worker_is_killed(dask, client, kind):
 def test_a_worker_is_killed_at_any_time(dask, client):
     """Not between two sweeps only: while it counts, or reads, or sends."""
     for delay in (0.004, 0.02):
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
         pid = min(client.run(os.getpid).values())
         timer = threading.Timer(delay, os.kill, (pid, signal.SIGKILL))
         found = fit(make_clicks(), "clusters", executor=dask, progress=Once(timer.start))
@@ -434,7 +434,7 @@ def end(process):
 @pytest.mark.slow
 def test_workers_are_gone_for_good(parts, monkeypatch):
     with started(3) as (address, _, workers), pm.DaskExecutor(address) as dask:
-        dask.client.wait_for_workers(3, timeout=60)
+        dask.client.wait_for_workers(3, timeout=300)
         for worker, prefs in zip(workers, (make_clicks(), parts[5]), strict=False):
             kill = Once(functools.partial(end, worker))
             assert_same(fit(prefs, "clusters", executor=dask, progress=kill), wanted("clusters"))
@@ -498,7 +498,7 @@ def test_the_scheduler_is_frozen(monkeypatch, tmp_path):
 def test_a_scheduler_that_is_frozen_from_the_start(monkeypatch):
     monkeypatch.setattr(engine, "SILENCE", 2.0)
     with started(1) as (address, scheduler, _), distributed.Client(address) as given:
-        given.wait_for_workers(1, timeout=60)
+        given.wait_for_workers(1, timeout=300)
         scheduler.send_signal(signal.SIGSTOP)
         begin = time.monotonic()
         with pytest.raises(pm.engines.WorkersError, match="has not answered for 2 seconds"):
@@ -555,7 +555,7 @@ def test_the_scheduler_comes_back():
                 fit(make_clicks(), "sampled", executor=dask, progress=Once(restart))
             end(workers[0])
             workers.append(start("dask_worker", address, "--nthreads", "1", "--no-nanny"))
-            dask.client.wait_for_workers(1, timeout=60)
+            dask.client.wait_for_workers(1, timeout=300)
             assert_same(fit(make_clicks(), "sampled", executor=dask), wanted("sampled"))
         finally:
             for process in (*new, *workers):
@@ -748,7 +748,7 @@ def test_nobody_answers(monkeypatch):
     address, begin = f"tcp://127.0.0.1:{free_port()}", time.monotonic()
     with pytest.raises(pm.engines.WorkersError, match=f"no scheduler answers at '{address}'"):
         pm.DaskExecutor(address)
-    assert time.monotonic() - begin < 4
+    assert time.monotonic() - begin < 25  # by default it takes 30
     with pytest.raises(pm.engines.WorkersError, match="no scheduler answers at 'nonsense'"):
         pm.DaskExecutor("nonsense")
 
@@ -764,4 +764,4 @@ def test_a_cluster_without_workers(monkeypatch):
             pm.engines.WorkersError, match="no worker: start one with `dask worker`"
         ):
             pm.DaskExecutor(lonely)
-        assert time.monotonic() - begin < 4
+        assert time.monotonic() - begin < 25  # by default it takes 30

@@ -315,7 +315,8 @@ def test_far_beyond_the_largest_window_a_warning_says_what_to_do():
         r"window of 10 or less, or fit with held_out= later clicks, 17 or more"
     )
     with pytest.warns(pm.diagnostics.UncorrectedWarning, match=words) as caught:
-        pm.recommend(fresh, 17, users=[1])
+        pm.recommend(fresh, 17)
+    assert len(caught) == 1
     assert (caught[0].message.window, caught[0].message.largest) == (17, 2)
 
 

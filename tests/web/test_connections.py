@@ -7,12 +7,13 @@ import json
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from pseudomallows.web import connections
 from pseudomallows.web.service import Limits
-from webhelp import Process, client_of, make_model, talk, wait_until
+from webhelp import LONG_WAIT, Process, client_of, clock_of_limits, make_model, talk, wait_until
 
 ME, OTHER = "127.0.0.1", "127.0.0.2"
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -24,6 +25,19 @@ MIN_ASKED = 10  # hostile requests that must have been answered
 def quick_looks(monkeypatch):
     monkeypatch.setattr(connections, "WAIT_SECONDS", 0.6)
     monkeypatch.setattr(connections, "LOOK_SECONDS", 0.1)
+
+
+def clock_of_connections(monkeypatch):
+    """The time by which connections are looked at, to be moved by hand; they are, all the time."""
+    clock = SimpleNamespace(seconds=100.0, n_looks=0)
+
+    def tell():
+        clock.n_looks += 1
+        return clock.seconds
+
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=tell))
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 0.02)
+    return clock
 
 
 def hold(stack, port, number, first=b"", source=ME):
@@ -90,7 +104,8 @@ def test_a_named_proxy_may_have_many_connections(model):
         assert status_of(talk(client.port, MODEL, source=OTHER)) == 503
 
 
-def test_a_busy_connection_is_kept_and_an_idle_one_is_not(model, quick_looks):
+def test_a_busy_connection_is_kept_and_an_idle_one_is_not(model, monkeypatch):
+    now = clock_of_connections(monkeypatch)
     with client_of(model) as client, contextlib.ExitStack() as stack:
         idle, busy = hold(stack, client.port, 2)
         for _ in range(5):
@@ -99,33 +114,23 @@ def test_a_busy_connection_is_kept_and_an_idle_one_is_not(model, quick_looks):
             while b'"ok"' not in said:
                 said += busy.recv(10_000)
                 assert said
-            time.sleep(0.3)
+            wait_until(lambda n_looks=now.n_looks: now.n_looks > n_looks + 4)  # at both
+            now.seconds += 0.9 * connections.WAIT_SECONDS
         assert idle.recv(1) == b""
 
 
 def test_slow_clients_do_not_stop_others_and_are_let_go(model, monkeypatch):
     """Headers byte by byte, from many connections."""
-    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.6)
-    monkeypatch.setattr(connections, "LOOK_SECONDS", 0.1)
+    now = clock_of_connections(monkeypatch)
     with client_of(model) as client, contextlib.ExitStack() as stack:
-        slow = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=5))
-            for _ in range(50)
-        ]
-        started, dropped = time.monotonic(), 0
+        slow = hold(stack, client.port, 50)
         for byte in b"POST /recommend HTTP/1.1\r\nHost:":
-            for connection in list(slow):
-                try:
-                    connection.sendall(bytes([byte]))
-                except OSError:
-                    slow.remove(connection)
-                    dropped += 1
-            asked = time.monotonic()
+            for connection in slow:
+                connection.sendall(bytes([byte]))  # they are all there
             assert client.post("/recommend", json={"clicks": []}).status_code == 200
-            assert time.monotonic() - asked < 2
-            time.sleep(0.05)
-        assert dropped == 50
-        assert time.monotonic() - started < 20
+            now.seconds += 0.02 * connections.WAIT_SECONDS
+        now.seconds += connections.WAIT_SECONDS
+        assert [connection.recv(1) for connection in slow] == [b""] * 50
         assert client.get("/healthz").status_code == 200
 
 
@@ -134,7 +139,7 @@ def test_slow_clients_do_not_stop_others_and_are_let_go(model, monkeypatch):
 
 def statuses(port, source, addresses):
     """Of requests that say whom they are for."""
-    connection = http.client.HTTPConnection(ME, port, source_address=(source, 0), timeout=10)
+    connection = http.client.HTTPConnection(ME, port, source_address=(source, 0), timeout=LONG_WAIT)
     with contextlib.closing(connection):
         found = []
         for address in addresses:
@@ -147,6 +152,7 @@ def statuses(port, source, addresses):
 
 def test_a_forged_address_does_not_help_against_the_rate(model, monkeypatch):
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # uvicorn's own variable
+    clock_of_limits(monkeypatch)
     proxy = [ipaddress.ip_network(OTHER)]
     many = [f"10.0.0.{number}" for number in range(30)]
     forged = [f"10.1.0.{number}, 10.9.9.9" for number in range(30)]  # as a proxy adds its client
@@ -322,14 +328,14 @@ def check_health_under_attack(service, n_items, seconds, limit):
     longest = 0.0
     while not hostile.is_over():
         started = time.monotonic()
-        connection = http.client.HTTPConnection(ME, service.port, 5, source_address=(OTHER, 0))
+        connection = http.client.HTTPConnection(ME, service.port, 60, source_address=(OTHER, 0))
         with contextlib.closing(connection):
             connection.request("GET", "/healthz")
             assert connection.getresponse().status == 200
         longest = max(longest, time.monotonic() - started)
         time.sleep(0.02)
     for thread in threads:
-        thread.join(30)
+        thread.join(LONG_WAIT)
         assert not thread.is_alive()
     assert hostile.n_asked > MIN_ASKED
     assert longest < limit
@@ -341,7 +347,7 @@ def check_health_under_attack(service, n_items, seconds, limit):
 def test_a_short_attack_does_not_hold_up_the_health_check(model, tmp_path):
     """Other tests run beside this one, so the limit is for what hangs, not for what is slow."""
     with Process(model, tmp_path / "s.sqlite") as service:
-        check_health_under_attack(service, 12, 1.5, limit=4.0)
+        check_health_under_attack(service, 12, 1.5, limit=40.0)
 
 
 @pytest.mark.slow
@@ -364,23 +370,22 @@ def test_pipelined_requests_of_one_client_stop_nobody(model):
         sent, deadline = [0] * len(deaf), time.monotonic() + 2
         for connection in deaf:
             connection.setblocking(False)
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline or min(sent) < 50_000:
             for number, connection in enumerate(deaf):
                 with contextlib.suppress(OSError):
                     sent[number] += connection.send(flood[sent[number] % 1000 :])
             asked = time.monotonic()
             assert status_of(talk(client.port, HEALTH, source=OTHER)) == 200
-            assert time.monotonic() - asked < 1
-        assert min(sent) > 50_000
+            assert time.monotonic() - asked < 15  # it was silent for 20 where all were read
         counts = client.app.service.metrics.counts
         assert counts["GET /", 200] <= len(deaf) * 500  # of 50,000 sent by each
 
 
 def test_a_few_requests_at_once_are_all_answered(model):
     with client_of(model) as client:
-        said = talk(client.port, HEALTH * 5)
+        said = talk(client.port, HEALTH * 5, n_answers=5)
         assert said.count(b"HTTP/1.1 200") == 5
-        said = talk(client.port, HEALTH * 1000)
+        said = talk(client.port, HEALTH * 1000, n_answers=1000)  # to the end
         assert said.count(b"HTTP/1.1 200") >= 10
         assert said.count(b"connection: close") == 1
         assert status_of(talk(client.port, HEALTH)) == 200

@@ -1,17 +1,9 @@
 """The page of the service, in a real browser against the real service."""
 
-import json
-import os
 import re
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +12,7 @@ import pytest
 import pseudomallows as pm
 from pseudomallows.posterior.diagnostics import FitWarning
 from pseudomallows.show.page import plain, readable
+from webhelp import Process
 
 PAGE = Path(pm.__file__).parent / "web" / "page"
 SCRIPTS = sorted(PAGE.glob("*.js"))
@@ -48,6 +41,7 @@ HOSTILE = [
 ]
 N_USERS, N_ITEMS, N_CLICKS = 60 + len(HOSTILE), 12 + len(HOSTILE), 180 + 2 * len(HOSTILE)
 SILENT = "The service does not answer"
+PATIENCE = 60_000  # milliseconds: on a busy machine anything may be slow
 
 
 def clicks_of_all(n_users=60):
@@ -75,64 +69,19 @@ def save_model(folder, clicks, **options):
     return path
 
 
-class Service:
-    """`pseudomallows serve` as a process, with all its helpers in one group."""
-
-    def __init__(self, model, *options):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.model, self.options = model, options
-        self.url = f"http://127.0.0.1:{self.port}/"
-        self.start()
-
-    def start(self):
-        command = [sys.executable, "-m", "pseudomallows", "serve", str(self.model)]
-        command += ["--port", str(self.port), "--store", str(self.model.with_suffix(".sqlite"))]
-        self.log = open(self.model.with_suffix(".log"), "ab")  # noqa: SIM115
-        source = os.pathsep.join([str(PAGE.parents[2]), os.environ.get("PYTHONPATH", "")])
-        self.process = subprocess.Popen(
-            [*command, *self.options],
-            stdout=self.log,
-            stderr=self.log,
-            start_new_session=True,
-            env=os.environ | {"PYTHONPATH": source},
-        )
-        self.wait()
-
-    def wait(self):
-        for _ in range(600):
-            try:
-                with urllib.request.urlopen(self.url + "healthz", timeout=5):
-                    return
-            except OSError:
-                assert self.process.poll() is None, self.model.with_suffix(".log").read_text()
-                time.sleep(0.1)
-        raise AssertionError("the service did not start")
-
-    def ask(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=20) as answer:
-            return json.load(answer)
-
-    def kill(self):
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.log.close()
-
-
-@contextmanager
 def serving(model, *options):
-    service = Service(model, *options)
-    try:
-        yield service
-    finally:
-        service.kill()
+    return Process(model, model.with_suffix(".sqlite"), *options)
+
+
+def told_by(service, path):
+    """The JSON of an answer."""
+    return service.ask(f"/{path}")[1]
 
 
 @pytest.fixture(scope="module")
 def browser():
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    api.expect.set_options(timeout=PATIENCE)
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
     pytest.importorskip("starlette", reason="the service is not installed")
@@ -169,19 +118,19 @@ def opened(browser, service, view="start", troubled=False, **options):
     """
     context = browser.new_context(**options)
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(PATIENCE)
     console, elsewhere = [], []
     page.on("console", lambda line: console.append((line.type, line.text)))
     page.on("pageerror", lambda error: console.append(("error", str(error))))
     page.on("dialog", lambda dialog: (console.append(("error", "a dialog")), dialog.dismiss()))
 
     def note(request):
-        if not request.url.startswith((service.url, "data:", "blob:")):
+        if not request.url.startswith((f"{service.url}/", "data:", "blob:")):
             elsewhere.append(request.url)
 
     page.on("request", note)
     try:
-        page.goto(f"{service.url}#{view}")
+        page.goto(f"{service.url}/#{view}")
         yield page
     finally:
         context.close()
@@ -205,7 +154,12 @@ def pick(page, words):
 
 
 def texts(page, selector):
+    """Of what is there now: for what an action draws, wait with `expect_texts` or `expect`."""
     return page.locator(selector).all_inner_texts()
+
+
+def expect_texts(page, selector, wanted):
+    expect(page.locator(selector)).to_have_text(wanted, use_inner_text=True)
 
 
 def give(page, text, name="clicks.csv"):
@@ -291,32 +245,32 @@ def test_a_person_sees_the_model_tries_it_and_reads_the_consensus(browser, servi
         expect(page).to_have_title(re.compile("^Try it"))
         pick(page, "TE")  # tea, by part of its name; upper or lower case
         expect(page.locator("#recommendations li")).to_have_count(10)
-        answer = service.ask("items?search=te")
-        assert texts(page, "#chips bdi") == [answer["items"][0]["item"]]
+        answer = told_by(service, "items?search=te")
+        expect_texts(page, "#chips bdi", [answer["items"][0]["item"]])
         assert texts(page, "#recommendations .row bdi")[0] in WARM
         expect(page.locator("#close li").first).to_contain_text("%")
 
         page.click("nav a[href='#consensus']")
         expect(page.locator("#heat-names li")).to_have_count(N_ITEMS)
-        told = service.ask("consensus?cluster=0")
+        told = told_by(service, "consensus?cluster=0")
         names = [row["item"] for row in told["items"]]
         assert texts(page, "#heat-names bdi")[:5] == names[:5]
         page.hover("#cells", position={"x": 2, "y": 2})
         first = f"{names[0]}, rank 1: "
         expect(page.locator("#readout")).to_contain_text(first)
         page.select_option("#cluster", "1")
-        other = service.ask("consensus?cluster=1")["items"][0]["item"]
+        other = told_by(service, "consensus?cluster=1")["items"][0]["item"]
         expect(page.locator("#heat-names bdi").first).to_have_text(other)
 
 
 def test_a_personal_model_has_no_consensus_to_show(browser, tmp_path):
     pm.fit(pm.Preferences.from_clicks(clicks_of_all()), "personal", rng=1).save(tmp_path / "m.pm")
     with serving(tmp_path / "m.pm") as service:
-        most = [row["item"] for row in service.ask("items?limit=3")["items"]]
+        most = [row["item"] for row in told_by(service, "items?limit=3")["items"]]
         with opened(browser, service) as page:
             expect(page.locator("#knows")).to_contain_text("an order of preference for each user")
             expect(page.locator("#clusters h2")).to_have_text("What is clicked most")
-            assert texts(page, "#clusters bdi") == most
+            expect_texts(page, "#clusters bdi", most)
             expect(page.locator("#to-consensus")).to_be_hidden()
             page.click("nav a[href='#try']")
             pick(page, "tea")
@@ -341,7 +295,7 @@ def test_the_address_leads_to_a_view_and_back(browser, service):
         expect(page.locator("nav a[aria-current=page]")).to_have_text("Upload")
         page.go_back()
         expect(page.locator("#view-consensus")).to_be_visible()
-        page.goto(f"{service.url}#nowhere")
+        page.goto(f"{service.url}/#nowhere")
         expect(page.locator("#view-start")).to_be_visible()
 
 
@@ -362,7 +316,7 @@ def test_try_it_by_keyboard_alone(browser, service):
         expect(page.locator("#search")).to_have_attribute("aria-activedescendant", "option-1")
         second = page.locator("#option-1 bdi").inner_text()
         keys.press("Enter")
-        assert texts(page, "#chips bdi") == [second]
+        expect_texts(page, "#chips bdi", [second])
         expect(page.locator("#options")).to_be_hidden()
         expect(page.locator("#recommendations li")).to_have_count(10)
 
@@ -370,23 +324,23 @@ def test_try_it_by_keyboard_alone(browser, service):
         page.locator("#options .active").wait_for()
         keys.press("Escape")
         expect(page.locator("#options")).to_be_hidden()
-        assert page.input_value("#search") == "gin"
+        expect(page.locator("#search")).to_have_value("gin")
         keys.press("Escape")
-        assert page.input_value("#search") == ""
+        expect(page.locator("#search")).to_have_value("")
         for word in ("ginger", "porter"):
             keys.type(word)
             expect(page.locator("#options .active bdi")).to_have_text(word)
             keys.press("Enter")
-        assert texts(page, "#chips bdi") == [second, "ginger", "porter"]
+        expect_texts(page, "#chips bdi", [second, "ginger", "porter"])
 
         keys.press("Backspace")  # in an empty box: to the last click
         expect(page.locator("#chips button").last).to_be_focused()
         keys.press("ArrowLeft")
         keys.press("Delete")
-        assert texts(page, "#chips bdi") == [second, "porter"]
+        expect_texts(page, "#chips bdi", [second, "porter"])
         expect(page.locator("#chips button").last).to_be_focused()
         keys.press("Enter")  # a button: removes too
-        assert texts(page, "#chips bdi") == [second]
+        expect_texts(page, "#chips bdi", [second])
         keys.press("Backspace")
         expect(page.locator("#search")).to_be_focused()
         expect(page.locator("#recommendations")).to_be_hidden()
@@ -396,16 +350,17 @@ def test_try_it_by_keyboard_alone(browser, service):
 def test_the_heat_plot_is_read_by_keyboard_and_as_a_table(browser, service):
     with opened(browser, service, "consensus/1") as page:
         page.locator("#cells svg").wait_for()
-        told = service.ask("consensus?cluster=0")
+        told = told_by(service, "consensus?cluster=0")
         page.focus("#heat")
         for key in ("ArrowDown", "ArrowDown", "ArrowRight", "End", "ArrowRight", "ArrowUp"):
             page.keyboard.press(key)
-        words = page.locator("#readout").inner_text()
-        assert words.startswith(f"{told['items'][1]['item']}, rank {N_ITEMS}: ")
-        assert page.locator("#cursor").get_attribute("y") == "1"
+        words = re.escape(f"{told['items'][1]['item']}, rank {N_ITEMS}: ")
+        expect(page.locator("#readout")).to_have_text(re.compile(f"^{words}"))
+        expect(page.locator("#cursor")).to_have_attribute("y", "1")
         page.click("text=The same as a table")
         rows = page.locator("#rows tr")
         expect(rows).to_have_count(N_ITEMS)
+        expect(rows.first).to_be_visible()
         for row, item in zip(texts(page, "#rows tr")[:5], told["items"][:5], strict=True):
             assert row.split("\t")[:2] == [str(item["rank"]), item["item"]]
 
@@ -416,7 +371,7 @@ def test_a_click_on_a_recommendation_makes_it_one_of_yours(browser, service):
         first = page.locator("#recommendations .row bdi").first.inner_text()
         page.locator("#recommendations button").first.click()
         expect(page.locator("#chips li")).to_have_count(2)
-        assert texts(page, "#chips bdi")[1] == first
+        expect(page.locator("#chips bdi").last).to_have_text(first)
         expect(
             page.locator("#recommendations .row bdi", has_text=re.compile(f"^{first}$"))
         ).to_have_count(0)
@@ -429,8 +384,7 @@ def test_the_bars_show_what_the_service_said(browser, service):
         with page.expect_response("**/recommend") as seen:
             pick(page, "tea")
         rows = seen.value.json()["recommendations"]
-        expect(page.locator("#recommendations li")).to_have_count(len(rows))
-        assert texts(page, "#recommendations .row bdi") == [row["item"] for row in rows]
+        expect_texts(page, "#recommendations .row bdi", [row["item"] for row in rows])
         for row, why in zip(rows, texts(page, "#recommendations .why"), strict=True):
             told = [each for each in row["reasons"] if abs(each["share"]) >= 0.05][:3]
             assert all(f"cluster {int(each['name']) + 1} (" in why.lower() for each in told)
@@ -463,12 +417,11 @@ def test_a_user_is_looked_up_by_name(browser, service):
     with opened(browser, service, "try", troubled=True) as page:
         page.fill("#user", "user 3")
         page.press("#user", "Enter")
-        told = service.ask("users/user%203/recommendations?k=10")["recommendations"]
-        expect(page.locator("#recommendations li")).to_have_count(len(told))
+        told = told_by(service, "users/user%203/recommendations?k=10")["recommendations"]
         expected = [plain(readable(row["item"])) for row in told]
-        assert texts(page, "#recommendations .row bdi") == expected
+        expect_texts(page, "#recommendations .row bdi", expected)
         expect(page.locator("#next-title")).to_have_text("What comes next for user 3")
-        assert page.url.endswith("#try/user%203")
+        expect(page).to_have_url(re.compile("#try/user%203$"))
         page.reload()
         expect(page.locator("#recommendations li")).to_have_count(len(told))
         expect(page.locator("#popular li").first).to_be_visible()
@@ -484,7 +437,7 @@ def test_a_user_is_looked_up_by_name(browser, service):
 
 def test_a_request_is_tried_in_the_description(browser, service):
     with opened(browser, service, "start", troubled=True) as page:
-        page.goto(f"{service.url}docs")
+        page.goto(f"{service.url}/docs")
         address = page.locator("details", has=page.get_by_text("POST /recommend", exact=True))
         address.locator("summary").click()
         expect(address.locator("textarea")).not_to_have_value(
@@ -509,12 +462,12 @@ def test_how_many_probabilities_came_true_is_told_in_words_and_bars(browser, ser
         expect(words).to_contain_text("Nothing new to check against yet")
         expect(page.locator("#came-true-picture")).to_be_hidden()
         later = as_csv({f"user {user}": WARM if user % 2 else COLD for user in range(40)})
-        assert page.request.post(f"{service.url}upload?refit=false", data=later).ok
+        assert service.ask("/upload?refit=false", later.encode())[0] == 202
         page.click("nav a[href='#try']")
         page.click("nav a[href='#start']")  # it asks again
         expect(words).to_contain_text("to 40 users")
-        told = service.ask("check")
-        assert words.inner_text() == told["words"]
+        told = told_by(service, "check")
+        expect(words).to_have_text(told["words"])
         rows = [f"Stated\n{100 * told['stated']:.1f}", f"Observed\n{100 * told['observed']:.1f}"]
         shown = [text.replace("\u00a0%", "") for text in texts(page, "#came-true-bars li")]
         assert shown == rows
@@ -537,9 +490,10 @@ def test_a_late_answer_to_an_old_question_is_dropped(browser, service):
                 held.append(route)
 
         page.route("**/recommend", hold_the_first)
-        pick(page, "tea")
-        page.wait_for_timeout(300)
-        assert held
+        with page.expect_request("**/recommend"):
+            pick(page, "tea")
+        while not held:
+            page.wait_for_timeout(20)
         pick(page, "rum")
         expect(page.locator("#recommendations li")).to_have_count(10)
         late = {"recommendations": [{"item": "too late", "probability": 1}], "memberships": None}
@@ -559,6 +513,7 @@ def test_nothing_is_wider_than_a_phone(browser, service, scheme):
         assert dark == (scheme == "dark")
         for view in ("start", "try", "consensus", "upload"):
             page.click(f"nav a[href='#{view}']")
+            expect(page.locator(f"#view-{view}")).to_be_visible()
             if view == "try":
                 pick(page, "tea")
                 page.locator("#recommendations li").first.wait_for()
@@ -583,12 +538,12 @@ def test_hostile_names_are_text_and_run_nothing(browser, service):
     with opened(browser, service, troubled=True, viewport=phone) as page:
         page.locator("#clusters .card").first.wait_for()
         usual = page.evaluate("document.querySelectorAll('script, img, svg').length")
-        page.goto(f"{service.url}#consensus/1")
+        page.goto(f"{service.url}/#consensus/1")
         expect(page.locator("#heat-names li")).to_have_count(N_ITEMS)
         page.click("text=The same as a table")
         assert set(HOSTILE[:2]) <= set(texts(page, "#heat-names bdi"))
         assert set(HOSTILE[:2]) <= set(texts(page, "#rows bdi"))
-        page.goto(f"{service.url}#try")
+        page.goto(f"{service.url}/#try")
         for item in HOSTILE[:7]:
             page.fill("#search", item[:30])
             page.press("#search", "Enter")  # before the list is there: its first is picked
@@ -637,7 +592,7 @@ def test_from_upload_to_recommendation(browser, own_service):
         expect(page.locator("#job-words")).to_contain_text("90 clicks of 30 users on 3 items")
         expect(page.locator("#progress")).to_be_visible()
         expect(page.locator("#file")).to_be_disabled()
-        expect(page.locator("#job-title")).to_have_text("A new model", timeout=60_000)
+        expect(page.locator("#job-title")).to_have_text("A new model")
         expect(page.locator("#now-words")).to_contain_text("Model 2: 99 users")
         expect(page.locator("#now-words")).to_contain_text("22 items")
 
@@ -661,7 +616,7 @@ def test_what_of_a_file_was_not_heeded_is_shown_to_the_end(browser, own_service)
     with opened(browser, own_service, "upload") as page:
         give(page, b"user,item,rating\nann,tea,1\nann,milk,5\n")
         expect(page.locator("#upload-trouble")).to_contain_text("'rating'")
-        expect(page.locator("#job-title")).to_have_text("A new model", timeout=60_000)
+        expect(page.locator("#job-title")).to_have_text("A new model")
         expect(page.locator("#upload-trouble")).to_contain_text("'rating'")
 
 
@@ -682,7 +637,7 @@ def test_a_file_that_is_no_list_of_clicks_shows_words(browser, service):
             assert "Traceback" not in trouble.inner_text()
             assert "/" + "tmp" not in trouble.inner_text()
             expect(page.locator("#file")).to_be_enabled()
-        assert service.ask("model")["model"] == 1
+        assert told_by(service, "model")["model"] == 1
 
 
 @pytest.mark.slow
@@ -696,7 +651,7 @@ def test_a_refit_is_cancelled(browser, own_service):
         expect(page.locator("#job-title")).to_have_text("Cancelled")
         expect(page.locator("#job-title")).to_be_focused()
         expect(page.locator("#refit-button")).to_be_enabled()
-        assert own_service.ask("model")["model"] == 1
+        assert told_by(own_service, "model")["model"] == 1
 
 
 @pytest.mark.slow
@@ -716,7 +671,7 @@ def test_a_dropped_file_and_a_reload_in_the_middle(browser, own_service):
         page.locator("#job-words", has_text="dropped.csv: 2 clicks").wait_for()
         page.reload()
         expect(page.locator("#job-words")).to_have_text("The model is being learnt.")
-        expect(page.locator("#job-title")).to_have_text("A new model", timeout=60_000)
+        expect(page.locator("#job-title")).to_have_text("A new model")
         expect(page.locator("#now-words")).to_contain_text("Model 2: 70 users")
 
 
@@ -738,7 +693,7 @@ def test_a_token_is_asked_for_where_one_is_set(browser, model, tmp_path):
             expect(page.locator("#upload-trouble .trouble")).to_contain_text("oken")
         page.fill("#token", "open sesame, please %41")
         give(page, text)
-        expect(page.locator("#job-title")).to_have_text("A new model", timeout=60_000)
+        expect(page.locator("#job-title")).to_have_text("A new model")
         expect(page.locator("#upload-trouble")).to_be_empty()
 
 
@@ -776,7 +731,7 @@ def test_a_service_that_dies_while_it_learns(browser, own_service):
         give(page, as_csv({"eve": ["tea", "rum"]}))
         page.locator("#job-words", has_text="2 clicks").wait_for()
         own_service.kill()
-        expect(page.locator("#upload-trouble")).to_contain_text(SILENT, timeout=30_000)
+        expect(page.locator("#upload-trouble")).to_contain_text(SILENT)
         expect(page.locator("#job")).to_be_hidden()
         expect(page.locator("#file")).to_be_enabled()
 

@@ -61,6 +61,17 @@ def test_users_of_the_fit_are_answered_as_in_python(fit, client):
         assert [(each["item"], each["probability"]) for each in row["recommendations"]] == expected
 
 
+@pytest.mark.parametrize("n_clicks", [0, 1, 2])
+def test_few_clicks_are_answered_as_in_python_and_sum_to_the_window(fit, client, n_clicks):
+    items = fit.items[[40, 3][:n_clicks]].tolist()
+    found = rows_of(client.post("/recommend", json={"clicks": items, "k": 3}))
+    answered = pm.recommend(fit, 3, clicks={"new": items})
+    assert found == [(row["item"], row["probability"]) for row in answered.to_rows()]
+    every = pm.recommend(fit, fit.n_items, clicks={"new": items}, window=3)
+    assert every.probabilities[0, :3].tolist() == [probability for _, probability in found]
+    assert np.nansum(every.probabilities) == pytest.approx(3, rel=0.05)
+
+
 def test_a_basket_counts_in_its_order_or_by_its_times(fit, client):
     items = fit.items[[40, 3, 22, 17, 50, 9]].tolist()
     found = rows_of(client.post("/recommend", json={"clicks": items}))
