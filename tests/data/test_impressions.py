@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows.data import impressions as impression_inputs
+from pseudomallows.data import from_pairs as impression_inputs
 
 SHOWN = {
     "user": ["ann", "ann", "ann", "bob", "bob"],

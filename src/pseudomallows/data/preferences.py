@@ -311,7 +311,7 @@ class Preferences(ABC):
         >>> [prefs.items[codes].tolist() for codes in prefs.pairs_of(0)]
         [['tea', 'tea'], ['ale', 'gin']]
         """
-        from .impressions import impressions_of_anything
+        from .from_pairs import impressions_of_anything
 
         prefs = impressions_of_anything(impressions, weights, users, items, slate)
         return replace(prefs, backend=backend_of(impressions))

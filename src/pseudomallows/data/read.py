@@ -13,9 +13,7 @@ from .arrays import read_npz, sparse_matrix
 from .blocks import Clicks, Rankings, keep_core
 from .columns import USUAL, Layout, kind_of
 from .from_clicks import clicks_of_table
-from .from_pairs import pairs_of_table
-from .impressions import impressions_of_table, is_yes_and_no
-from .json_lines import json_rows
+from .from_pairs import impressions_of_table, is_yes_and_no, pairs_of_table
 from .pairs import Pairs
 from .preferences import Preferences
 from .preflib import ENDINGS as PREFLIB
@@ -25,8 +23,8 @@ from .sheets import sheet_rows
 from .source import Source, decode, open_source, refuse_model
 from .splits import time_in_words
 from .table import Table
-from .text import Row, Rows, header_of, open_text, table_of_rows
-from .wide import KINDS, grid_of, rankings_of_long_table, read_wide
+from .text import Row, Rows, header_of, json_rows, open_text, packed_codes, table_of_rows
+from .wide import KINDS, Grid, rankings_of_long_table, read_wide
 
 JSON = (".jsonl", ".ndjson")
 LONG = ("pairs", "impressions", "clicks", "long-rankings")
@@ -191,7 +189,9 @@ def prefs_of_table(
     """
     chosen = kind_of(header[1]) if kind is None else kind
     if chosen not in LONG:
-        return read_wide(grid_of(source, header, rows()), kind, has_header)
+        return read_wide(
+            Grid(source, header, *packed_codes(source, rows(), len(header[1]))), kind, has_header
+        )
     opened = table()
     items = None if source.items is None else [str(name) for name in source.items]
     try:

@@ -3,6 +3,7 @@
 import csv
 import io
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.memory import as_size, available_memory
-from .checks import TooLargeError, name_in_file
+from .checks import TooLargeError, name_in_file, text_of
 from .columns import NAMES, is_pairs, place_of, word
 from .source import MAX_LINE, Source, check_encoding, text_blocks
 from .table import Column, Table
@@ -29,6 +30,7 @@ COMMA = re.compile(r"^\s*([+-]?[0-9]+),([0-9]+)\s*$")
 ROWS = 1 << 16  # of cells as Python text, before they are packed: some 300 bytes each, 20 MB
 Row = tuple[int, list[str]]
 Rows = Iterable[Row]
+Frame = tuple["pl.DataFrame", Sequence[int]]  # rows, and the line of each
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class TextFile:
 
         return file_table(self.source, self.header, blocks, at)
 
-    def _frames(self) -> Iterator[tuple["pl.DataFrame", Sequence[int]]]:
+    def _frames(self) -> Iterator[Frame]:
         """The rows in blocks, and the line of each.
 
         From the first block on that is not plain, the csv module reads all.
@@ -95,7 +97,7 @@ class TextFile:
             if found is None:
                 blocks = itertools.chain([block], blocks)
                 rows = csv_rows(self.source, blocks, self.delimiter, line)
-                yield from packed_rows(full_rows(self.source, self.header, rows))
+                yield from packed_rows(self.source, len(self.header[1]), rows)
                 return
             if len(found[0]):
                 yield found
@@ -151,9 +153,7 @@ def _with_units(blocks: Iterator[bytes], delimiter: str) -> Iterator[bytes]:
     return (block.replace(delimiter.encode(), UNIT.encode()) for block in blocks)
 
 
-def plain_frame(
-    block: bytes, delimiter: str, n_columns: int, line: int
-) -> tuple["pl.DataFrame", Sequence[int]] | None:
+def plain_frame(block: bytes, delimiter: str, n_columns: int, line: int) -> Frame | None:
     """The rows of a block, by polars, and their lines; None unless each line is a row of so many
     cells, which the csv module would read alike.
 
@@ -285,36 +285,17 @@ def is_like_time(text: str) -> bool:
     return form in ("date", "slashed") or (form == "number" and 1e8 <= float(text) < 1e14)
 
 
-def full_rows(source: Source, header: Row, rows: Rows) -> Iterator[Row]:
-    """The rows, each as long as the header; empty cells beyond it are dropped."""
-    n_columns = len(header[1])
-    for line, cells in rows:
-        if len(cells) > n_columns and not any(cells[n_columns:]):
-            cells = cells[:n_columns]
-        if len(cells) != n_columns:
-            raise _uneven(source, line, len(cells), n_columns)
-        yield line, cells
-
-
-def refuse_uneven(
-    source: Source,
-    n_columns: int,
-    lines: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    codes: NDArray[np.int32],
-) -> None:
-    """Refuse the first row that is not as long as the header, empty cells beyond it aside."""
-    ends = np.where((codes[:, n_columns:] > 0).any(axis=1), sizes, np.minimum(sizes, n_columns))
-    if (ends != n_columns).any():
-        row = int((ends != n_columns).argmax())
-        raise _uneven(source, int(lines[row]), int(sizes[row]), n_columns)
-
-
-def _uneven(source: Source, line: int, n_cells: int, n_columns: int) -> ValueError:
-    advice = ": is there a decimal comma? Write a point" * (n_cells == 2 * n_columns)
-    return source.error(
-        line, f"there are {n_cells} cells, but the header has {n_columns} columns{advice}"
-    )
+def full_row(source: Source, n_columns: int, row: Row) -> Row:
+    """A row as long as the header; empty cells beyond it are dropped."""
+    line, cells = row
+    if len(cells) > n_columns and not any(cells[n_columns:]):
+        cells = cells[:n_columns]
+    if len(cells) != n_columns:
+        advice = ": is there a decimal comma? Write a point" * (len(cells) == 2 * n_columns)
+        raise source.error(
+            line, f"there are {len(cells)} cells, but the header has {n_columns} columns{advice}"
+        )
+    return line, cells
 
 
 def packed_codes(
@@ -342,11 +323,11 @@ def packed_codes(
     return lines, table, lengths, list(known)
 
 
-def packed_rows(rows: Rows) -> Iterator[tuple["pl.DataFrame", Sequence[int]]]:
-    """Rows of one length as frames of text, and the line of each row."""
+def packed_rows(source: Source, n_columns: int, rows: Rows) -> Iterator[Frame]:
+    """Rows as frames of text with so many columns, and the line of each row."""
     import polars as pl
 
-    rows = iter(rows)
+    rows = (full_row(source, n_columns, row) for row in rows)
     while some := list(itertools.islice(rows, ROWS)):
         lines = np.array([line for line, _ in some], dtype=np.int64)
         columns = zip(*(cells for _, cells in some), strict=True)
@@ -358,7 +339,7 @@ def packed_rows(rows: Rows) -> Iterator[tuple["pl.DataFrame", Sequence[int]]]:
 
 def table_of_rows(source: Source, header: Row, rows: Rows) -> Table:
     """A table of rows of text, all at hand."""
-    blocks = list(packed_rows(full_rows(source, header, rows)))
+    blocks = list(packed_rows(source, len(header[1]), rows))
     if not blocks:
         raise source.error(None, "there is a header, but no line after it")
     lines = np.concatenate([lines for _, lines in blocks])
@@ -368,6 +349,38 @@ def table_of_rows(source: Source, header: Row, rows: Rows) -> Table:
         lambda places: ([frame.to_series(at) for at in places] for frame, _ in blocks),
         lambda row: f"{source.row_word} {lines[row]}",
     )
+
+
+def json_rows(source: Source, text: str) -> tuple[Row, Iterator[Row]]:
+    """Of JSON lines, the keys of all in the order in which they appear, and a row for each line."""
+    names: dict[str, int] = {}
+    rows: list[Row] = []
+    for number, line in enumerate(io.StringIO(text, newline=None), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise source.error(number, f"this is no JSON: {error}; is the line cut?") from None
+        if not isinstance(entry, dict):
+            raise source.error(
+                number, f'wanted an object like {{"user": "ann", ...}}, got {line.strip()[:40]}'
+            )
+        for name in entry:
+            names.setdefault(name, len(names))
+        cells = [""] * len(names)
+        for name, value in entry.items():
+            try:
+                cells[names[name]] = text_of(value)
+            except ValueError as error:
+                raise source.error(number, str(error), name) from None
+        rows.append((number, cells))
+    if not names:
+        raise source.error(None, "the file is empty")
+    header = source.names([name.strip() for name in names], rows[0][0])
+    missing = len(header)
+    whole = ((number, cells + [""] * (missing - len(cells))) for number, cells in rows)
+    return (rows[0][0], header), whole
 
 
 def file_table(source: Source, header: Row, blocks: Any, at: Any) -> Table:

@@ -26,13 +26,17 @@ from .columns import (
 from .preferences import ColumnWarning, Preferences
 from .source import Source
 from .table import Table, as_codes, distinct, join_names
-from .text import COMMA, Row, Rows, check_header, packed_codes, refuse_uneven
+from .text import COMMA, Row, check_header, full_row
 from .ties import UNCLEAR, check_tied_ranks
 
 KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks", "pairs", "impressions")
 NO_HEADER = (
     "there is no header: name the items in the first line; of clicks, say header=False, and "
     "columns=['user', 'item', ...]"
+)
+NO_PLACE = (
+    "{!r} is no known place: name the columns of places rank1, rank2, ..., and the column of users "
+    "'user'"
 )
 MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
 YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
@@ -77,14 +81,54 @@ class Grid:
         line = self.header[0] if row is None else int(self.lines[row])
         return self.source.error(line, problem, column)
 
-    def cells(self, row: int, places: list[int]) -> list[str]:
-        """Some cells of a row."""
-        return [self.texts[code] for code in self.codes[row, places]]
+    def user_column(self) -> int | None:
+        """The column that names the users, -1 for none, as far as the header shows it."""
+        for place, name in enumerate(self.names):
+            if word(name) in USER:
+                return place
+        if _is_user_word(self.names[0]):
+            return 0
+        if len(self.names) > 2 and are_places(self.names[1:]):
+            return 0 if place_of(self.names[0]) is None else -1
+        return None
+
+    def user_column_by_cells(self) -> int:
+        """The same, by the first column if the header does not show it."""
+        found = self.user_column()
+        if found is not None:
+            return found
+        first = self.codes[:, 0][self.is_known[self.codes[:, 0]]]
+        return 0 if np.isnan(self.numbers[first]).sum() > len(first) / 2 else -1
+
+    def users(self, place: int) -> list[str] | None:
+        """The names of the users, which are all different; None without a column of them."""
+        if place < 0:
+            return None
+        seen: dict[str, int] = {}
+        for row, code in enumerate(self.codes[:, place].tolist()):
+            name = self.texts[code]
+            if not name:
+                raise self.error("the user has no name", row)
+            if name in seen:
+                line = self.lines[seen[name]]
+                raise self.error(f"user {name!r} is there already, at line {line}", row)
+            seen[name] = row
+        return list(seen)
+
+    def refuse_decimal_commas(self, is_asked: NDArray[np.bool_] | bool = True) -> None:
+        """Refuse a number that is written with a comma, in one of these cells."""
+        has_comma = np.array([COMMA.fullmatch(text) is not None for text in self.texts])
+        wrong = np.argwhere(has_comma[self.codes] & is_asked)
+        if len(wrong):
+            row, place = wrong[0]
+            text = self.texts[self.codes[row, place]][:40]
+            raise self.error(f"{text!r} has a decimal comma: write a point, or whole numbers", row)
 
 
-def grid_of(source: Source, header: Row, rows: Rows) -> Grid:
-    """The cells of rows of text as codes."""
-    return Grid(source, header, *packed_codes(source, rows, len(header[1])))
+def _is_user_word(name: str) -> bool:
+    """Whether a first column of this name is that of the users."""
+    header = word(name)
+    return header in ("", "id", "name", "nr", "no", "row", "index") or header.endswith("id")
 
 
 def read_wide(grid: Grid, kind: str | None, has_header: bool) -> tuple[Any, str]:
@@ -101,7 +145,9 @@ def read_wide(grid: Grid, kind: str | None, has_header: bool) -> tuple[Any, str]
         if is_long(grid.names):
             shown = ", ".join(grid.names[:5])
             raise grid.error(f"the header {shown} is that of a long table")
-        refuse_uneven(grid.source, len(grid.names), grid.lines, grid.sizes, grid.codes)
+        for row in np.flatnonzero(grid.sizes != len(grid.names)):
+            cells = [grid.texts[code] for code in grid.codes[row, : grid.sizes[row]]]
+            full_row(grid.source, len(grid.names), (int(grid.lines[row]), cells))
         if not len(grid.lines):
             raise grid.source.error(None, "there is a header, but no line after it")
         return read_ranks(grid, is_clicks=chosen == "wide-clicks"), chosen
@@ -112,13 +158,10 @@ def read_wide(grid: Grid, kind: str | None, has_header: bool) -> tuple[Any, str]
         raise
 
 
-# Kinds
-
-
 def recognise(grid: Grid) -> str:
     """The kind of a table, by its header and its values; what may be two is refused."""
-    refuse_odd_place(grid)
-    first, header = user_column(grid), grid.names
+    _refuse_odd_place(grid)
+    first, header, shown = grid.user_column_by_cells(), grid.names, ", ".join(grid.names[:5])
     names = [name for at, name in enumerate(header) if at != first]
     rest = np.delete(grid.codes, [first] * (first >= 0), axis=1)
     is_known, numbers = grid.is_known[rest], grid.numbers[rest]
@@ -126,48 +169,37 @@ def recognise(grid: Grid) -> str:
     if (is_known & ~np.isnan(numbers)).sum() >= max(is_known.sum() / 2, 1):
         if places:
             raise grid.error(
-                f"the header {', '.join(header[:5])} may name items or places: say which by "
-                "kind='rankings' or kind='orderings'"
+                f"the header {shown} may name items or places: say which by kind='rankings' or "
+                "kind='orderings'"
             )
         if all(is_number(name) for name in names):
             raise grid.error(NO_HEADER)
         return _ranks_or_clicks(grid, numbers)
     if places:
         return "orderings"
-    refuse_decimal_commas(grid, np.ones(grid.codes.shape, dtype=bool))
+    grid.refuse_decimal_commas()
     names = [name for name in header if word(name) not in USER]
     strange = [name for name in names if place_of(name) is None]
     if len(strange) < len(names):
-        raise grid.error(_no_place(strange[0]))
+        raise grid.error(NO_PLACE.format(strange[0]))
     raise grid.error(
-        f"cannot tell from the header what this is, {', '.join(header[:5])!r}: name the columns "
-        "user and item (and rank), or rank1, rank2, ..., or user, better and worse; or say which "
-        "is which with columns={'user': ..., 'item': ...}, with header=False if there is none; or "
-        f"give kind, one of {', '.join(KINDS)}"
+        f"cannot tell from the header what this is, {shown!r}: name the columns user and item (and "
+        "rank), or rank1, rank2, ..., or user, better and worse; or say which is which with "
+        "columns={'user': ..., 'item': ...}, with header=False if there is none; or give kind, one "
+        f"of {', '.join(KINDS)}"
     )
 
 
-def refuse_odd_place(grid: Grid) -> None:
+def _refuse_odd_place(grid: Grid) -> None:
     """Refuse a first column beside those of places that is none, and none of users, by the items
     in it."""
-    header = grid.names
-    strange = None
-    has_users = any(word(cell) in USER for cell in header)
-    if not has_users and len(header) > 2 and are_places(header[1:]):
-        known = np.flatnonzero(grid.is_known)
-        listed = np.intersect1d(known, grid.codes[:, 1:])
-        items = [grid.texts[code] for code in np.intersect1d(listed, grid.codes[:, 0])]
-        is_place = _is_user_word(header[0]) or place_of(header[0]) is not None
-        strange = header[0] if items and not is_place and not any(map(is_number, items)) else None
-    if strange is not None:
-        raise grid.error(_no_place(strange))
-
-
-def _no_place(name: str) -> str:
-    return (
-        f"{name!r} is no known place: name the columns of places rank1, rank2, ..., and the column "
-        "of users 'user'"
-    )
+    first, *others = grid.names
+    if grid.user_column() != 0 or not are_places(others) or _is_user_word(first):
+        return
+    known = np.intersect1d(np.flatnonzero(grid.is_known), grid.codes[:, 1:])
+    items = [grid.texts[code] for code in np.intersect1d(known, grid.codes[:, 0])]
+    if word(first) not in USER and items and not any(map(is_number, items)):
+        raise grid.error(NO_PLACE.format(first))
 
 
 def _ranks_or_clicks(grid: Grid, numbers: NDArray[np.float64]) -> str:
@@ -191,77 +223,33 @@ def is_number(text: str) -> bool:
     return text.lower() in YES_NO or NUMBER.fullmatch(text) is not None
 
 
-def refuse_decimal_commas(grid: Grid, is_asked: NDArray[np.bool_]) -> None:
-    """Refuse a number that is written with a comma, in one of these cells."""
-    has_comma = np.array([COMMA.fullmatch(text) is not None for text in grid.texts])
-    wrong = has_comma[grid.codes] & is_asked
-    if wrong.any():
-        row, place = np.argwhere(wrong)[0]
-        text = grid.texts[grid.codes[row, place]][:40]
-        raise grid.error(f"{text!r} has a decimal comma: write a point, or whole numbers", row)
-
-
-def user_column(grid: Grid) -> int:
-    """The column of a wide table that names the users, -1 for none."""
-    found = _named_user_column(grid.names)
-    if found is not None:
-        return found
-    first = grid.codes[:, 0][grid.is_known[grid.codes[:, 0]]]
-    return 0 if np.isnan(grid.numbers[first]).sum() > len(first) / 2 else -1
-
-
-def _named_user_column(header: list[str]) -> int | None:
-    """The same as far as the header shows it."""
-    for place, cell in enumerate(header):
-        if word(cell) in USER:
-            return place
-    if _is_user_word(header[0]):
-        return 0
-    if len(header) > 2 and are_places(header[1:]):
-        return 0 if place_of(header[0]) is None else -1
-    return None
-
-
-def _is_user_word(name: str) -> bool:
-    """Whether a first column of this name is that of the users."""
-    header = word(name)
-    return header in ("", "id", "name", "nr", "no", "row", "index") or header.endswith("id")
-
-
 # Ranks and clicks
 
 
 def read_ranks(grid: Grid, is_clicks: bool) -> Any:
     """One line a user, one column an item."""
-    first, source = user_column(grid), grid.source
+    first, source = grid.user_column_by_cells(), grid.source
     places = [place for place in range(len(grid.names)) if place != first]
     items = [grid.names[place] for place in places]
-    for place, name in enumerate(grid.names):
-        if not name and place != first:
+    for place, name in zip(places, items, strict=True):
+        if not name:
             raise source.error(None, f"column {place + 1} has no name in the header")
-    for name in items:
         if word(name) in NO_ITEM:
-            warn(
-                ColumnWarning(
-                    f"{source.name}: column {name!r} is read as an item: leave it out if it is not "
-                    "one"
-                )
-            )
+            message = f"column {name!r} is read as an item: leave it out if it is not one"
+            warn(ColumnWarning(f"{source.name}: {message}"))
     codes = grid.codes[:, places]
     values = grid.numbers[codes]
-    wrong = grid.is_known[codes] & np.isnan(values)
-    if wrong.any():
-        row, place = np.argwhere(wrong)[0]
+    wrong = np.argwhere(grid.is_known[codes] & np.isnan(values))
+    if len(wrong):
+        row, place = wrong[0]
         is_asked = np.zeros(grid.codes.shape, dtype=bool)
         is_asked[row, places[place]] = True
-        refuse_decimal_commas(grid, is_asked)
+        grid.refuse_decimal_commas(is_asked)
         text = grid.texts[codes[row, place]][:40]
         raise grid.error(f"wanted a number, got {text!r}", row, items[place])
     if np.isinf(values).any():
         raise source.error(None, "there are numbers too large to be ranks")
-    users = None if first < 0 else [grid.texts[code] for code in grid.codes[:, first]]
-    if users is not None:
-        _check_users(grid, users)
+    users = grid.users(first)
     try:
         if is_clicks:
             _check_cells(grid, items, values, np.nan_to_num(values) < 0, "0 or more")
@@ -283,24 +271,11 @@ def _check_ranks(grid: Grid, items: list[str], values: NDArray[np.float64]) -> N
         is_odd[row] &= counts[places] == 1
     wanted = f"a rank, a whole number from 1 to {len(items)}"
     _check_cells(grid, items, values, is_odd | (ranks < 0) | (ranks > len(items)), wanted)
-    zeros = (values == 0).sum(axis=1)
-    if (zeros == 1).all() and (known.sum(axis=1) > 1).all():
+    if ((values == 0).sum(axis=1) == 1).all() and (known.sum(axis=1) > 1).all():
         raise grid.error(
             "every user has one rank 0: ranks start at 1; leave the others empty", row=0
         )
     _check_ties(grid.error, np.arange(len(ranks)), ranks)
-
-
-def _check_ties(error: Any, rows: NDArray[Any], ranks: NDArray[np.float64]) -> None:
-    """Refuse the first user whose equal ranks are not clear: the one in ``rows[user]``."""
-    try:
-        check_tied_ranks(ranks)
-    except ValueError:
-        for row, mine in zip(rows, ranks, strict=True):
-            try:
-                check_tied_ranks([mine])
-            except ValueError:
-                raise error(UNCLEAR, int(row)) from None
 
 
 def _check_cells(
@@ -316,15 +291,16 @@ def _check_cells(
         raise grid.error(f"wanted {wanted}, got {values[row, item]:g}; {count}", row, items[item])
 
 
-def _check_users(grid: Grid, users: list[str]) -> None:
-    seen: dict[str, int] = {}
-    for row, name in enumerate(users):
-        if not name:
-            raise grid.error("the user has no name", row)
-        if name in seen:
-            line = grid.lines[seen[name]]
-            raise grid.error(f"user {name!r} is there already, at line {line}", row)
-        seen[name] = row
+def _check_ties(error: Any, rows: NDArray[Any], ranks: NDArray[np.float64]) -> None:
+    """Refuse the first user whose equal ranks are not clear: the one in ``rows[user]``."""
+    try:
+        check_tied_ranks(ranks)
+    except ValueError:
+        for row, mine in zip(rows, ranks, strict=True):
+            try:
+                check_tied_ranks([mine])
+            except ValueError:
+                raise error(UNCLEAR, int(row)) from None
 
 
 def rankings_of_long_table(table: Table) -> Rankings:
@@ -384,37 +360,36 @@ def rankings_of_long_table(table: Table) -> Rankings:
 def read_orderings(grid: Grid, has_header: bool) -> Rankings:
     """One line a user, items, best first; a column of users only under a header."""
     header, source = grid.names, grid.source
-    refuse_odd_place(grid)
-    first = -1 if len(header) < 2 else _named_user_column(header)
+    _refuse_odd_place(grid)
+    first = -1 if len(header) < 2 else grid.user_column()
     first = -1 if first is None else first
     rest = [name for at, name in enumerate(header) if at != first]
-    places = are_places(rest)
-    are_numbers = all(
-        text.isdecimal()
-        for text in [*header, *(grid.texts[at] for at in np.unique(grid.codes))]
-        if text
-    )
-    is_header = has_header or (places and not (are_numbers and first < 0))
-    named = is_header and first >= 0
     strange = [name for name in rest if place_of(name) is None]
-    if len(strange) < len(rest) and not any(name.isdecimal() for name in rest) and strange:
-        raise grid.error(_no_place(strange[0]))
-    if first >= 0 and not places:
-        raise grid.error(
-            f"the header {', '.join(header[:5])} names no places: write user, rank1, rank2, ..."
-        )
+    if 0 < len(strange) < len(rest) and not any(name.isdecimal() for name in rest):
+        raise grid.error(NO_PLACE.format(strange[0]))
+    has_places = are_places(rest)
+    if first >= 0 and not has_places:
+        shown = ", ".join(header[:5])
+        raise grid.error(f"the header {shown} names no places: write user, rank1, rank2, ...")
+    # Is the first line a header? Numbers alone, without a column of users, may be items.
+    texts = [*header, *(grid.texts[at] for at in np.unique(grid.codes))]
+    are_numbers = first < 0 and all(text.isdecimal() for text in texts if text)
+    is_header = has_header or (has_places and not are_numbers)
+    first = first if is_header else -1
     order = None
-    if is_header and places:
+    if is_header and has_places:
         try:
             order = order_of_places(rest)
         except ValueError as error:
             raise grid.error(str(error)) from None
     if is_header and not len(grid.lines):
         raise grid.error("there is a header, but no line after it")
-    lines = [*([] if is_header else [grid.header[0]]), *grid.lines]
-    lists = [] if is_header else [list(header)]
-    columns = [at for at in range(grid.codes.shape[1]) if not (named and at == first)]
-    lists += [grid.cells(row, columns) for row in range(len(grid.lines))]
+    # The items of each user, by place.
+    columns = [at for at in range(grid.codes.shape[1]) if at != first]
+    lists = [[grid.texts[code] for code in row] for row in grid.codes[:, columns]]
+    lines = grid.lines.tolist()
+    if not is_header:
+        lists, lines = [list(header), *lists], [grid.header[0], *lines]
     for row, (line, listed) in enumerate(zip(lines, lists, strict=True)):
         if order is not None:
             if any(listed[len(order) :]):
@@ -433,9 +408,7 @@ def read_orderings(grid: Grid, has_header: bool) -> Rankings:
             twice = [item for item, n in Counter(listed).items() if n > 1]
             raise source.error(line, f"{min(twice)!r} is there twice")
         lists[row] = listed
-    users = [grid.texts[code] for code in grid.codes[:, first]] if named else None
-    if users is not None:
-        _check_users(grid, users)
+    users = grid.users(first)
     try:
         return Preferences.from_orderings(lists, users=users)
     except ValueError as error:
