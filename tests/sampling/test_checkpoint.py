@@ -293,7 +293,7 @@ def test_a_pickle_of_an_older_version_is_not_opened(file, tmp_path):
     header = {"format": "pseudomallows checkpoint 1", "call": {}, "sha256": ""}
     trap = Command(os.mkdir, str(tmp_path / "trap"))
     file.write_bytes(json.dumps(header).encode() + b"\n" + pickle.dumps(trap))
-    with pytest.raises(ValueError, match="of an older version: delete it to start over"):
+    with pytest.raises(ValueError, match="is not a checkpoint: give another name"):
         fit("clicks", checkpoint=file)
     assert not (tmp_path / "trap").exists()
 

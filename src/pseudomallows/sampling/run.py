@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.preferences import Preferences
-from ..data.saved import Saved
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import StoppedError, Threads, run_together
 from ..engines.progress import Progress
@@ -18,7 +17,17 @@ from ..laws.law import Clusters, ClusterTally, Law, order_like
 from ..rankings import MAX_ALPHA
 from ..scores import weighted_effective_size
 from .chain import Chain, Moves, State, fresh_steps, new_state
-from .checkpoint import Checkpoint
+from .checkpoint import (
+    Checkpoint,
+    Saved,
+    check_like,
+    check_range,
+    check_rankings,
+    check_shares,
+    check_whole,
+    generator_of,
+    refuse,
+)
 from .options import TEMPERED_DRAWS, Options
 from .start import Comparison, best_place, n_steps, start_clusters, start_one, unbounded
 from .temper import Ladder, TemperedChain, log_evidence, make_ladder
@@ -28,6 +37,8 @@ KEEP_EVERY = 5  # draws for one whose exact memberships are kept, which take as 
 # users: 12 of 4 chains tell the spread to a fifth. To fit a hundred million clicks took 295 s
 # with 12, reading included, and 224 s with 8 (docs/measurements.md, Scale).
 N_CHECKS = 3
+OF_DRAWS = {"consensus", "alpha", "shares", "log_posterior", "latent", "errors"}  # [chain, draw]
+LARGEST = np.finfo(np.float64).max
 ROOM = 2**26  # bytes, 64 MB, of a chain that may run beside others: some of them fit anywhere
 
 
@@ -77,7 +88,7 @@ class Run:
             self._temper(options.temperatures)
         self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
         self._chains: list[Chain | None] = [None] * self.n_chains
-        self._latest: dict[str, Any] | None = None  # after the last sweep, for a checkpoint
+        self._latest: Saved | None = None  # after the last sweep, for a checkpoint
         self._lock = threading.Lock()  # of what chains side by side have in common
         self._has_others, self._is_well = False, True  # are there any, and shall they go on?
         self.thinning = 1  # how much further apart the draws are than was planned
@@ -435,68 +446,60 @@ class Run:
 
     # Checkpoints: a saved state, and the arrays that are filled so far
 
-    def _to_save(self, number: int, sweep: int, chain: Chain) -> dict[str, Any]:
+    def _to_save(self, number: int, sweep: int, chain: Chain) -> Saved:
         """What a checkpoint keeps after a sweep; sums that the next one changes are copied."""
-        filled = dict(self.arrays)
-        for name in ("memberships", "evidence"):
-            filled[name] = self.arrays[name].copy()
-        return {
-            "chain": number,
-            "sweep": sweep,
-            "filled": filled,
-            "state": chain.state._asdict(),
-            "rng": chain.rng.bit_generator.state,
-        }
+        filled = {f"filled/{name}": array for name, array in self.arrays.items()}
+        for name in ("filled/memberships", "filled/evidence"):
+            filled[name] = filled[name].copy()
+        state = {f"state/{name}": array for name, array in chain.state._asdict().items()}
+        rng = chain.rng.bit_generator.state
+        return Saved({"chain": number, "sweep": sweep, "rng": rng}, filled | state)
 
     def _load(self, file: Checkpoint) -> tuple[int, Chain, int] | None:
-        saved = file.load()
-        if saved is None:
-            return None
+        """The number of the chain to go on with, the chain, and how many of its sweeps are done."""
         with file.refuse_damage():
-            number = saved.count("chain", 0, self.n_chains - 1)
-            sweep = saved.count("sweep", 1, self._n_sweeps)
-            self._fill(saved.part("filled"), number, sweep)
+            if (saved := file.load()) is None:
+                return None
+            values, arrays = saved
+            check_like(values, {"chain": 0, "sweep": 0, "rng": {}})
+            number = check_whole("chain", values["chain"], 0, self.n_chains - 1)
+            sweep = check_whole("sweep", values["sweep"], 1, self._n_sweeps)
             chain = self._begin(number)  # for its seed; then all that moves is taken from the file
-            chain.state = self._saved_state(saved.part("state"), chain.state)
-            chain.rng, chain.n_sweeps = saved.generator("rng"), sweep
-            chain.go_to(chain.state)
-            saved.check_all_used()
+            check_like(arrays, self._to_save(number, sweep, chain).arrays)
+            self._check_saved(arrays, number, sweep)
+            chain.rng, chain.n_sweeps = generator_of(values["rng"]), sweep
+        self.arrays = {name: arrays[f"filled/{name}"] for name in self.arrays}
+        chain.go_to(State(**{name: arrays[f"state/{name}"] for name in State._fields}))
         self._n_done += number * self._n_sweeps + sweep
         return number, chain, sweep
 
-    def _fill(self, saved: Saved, number: int, sweep: int) -> None:
-        """Take the arrays from a file; what is not drawn yet is never looked at."""
+    def _check_saved(self, arrays: dict[str, NDArray[Any]], number: int, sweep: int) -> None:
+        """Refuse values that no chain leaves; what is not drawn yet is never looked at."""
         drawn = np.zeros(self.arrays["log_posterior"].shape, dtype=bool)
         drawn[:number] = True
         drawn[number, : max(0, sweep - self._warmup) // self._thin] = True
-        for name, mine in self.arrays.items():
-            self.arrays[name] = saved.array(name, mine.dtype, mine.shape)
-        saved.check_rankings("consensus", self.arrays["consensus"][drawn])
-        saved.check_range("alpha", self.arrays["alpha"][drawn], 0, MAX_ALPHA)
-        saved.check_shares("shares", self.arrays["shares"][drawn])
-        saved.check_range("memberships", self.arrays["memberships"], 0, self.n_draws + 1)
-        if np.isinf(self.arrays["log_posterior"][drawn]).any():
-            saved.refuse("log_posterior", "must be finite")
-        if not np.isfinite(self.arrays["evidence"]).all():
-            saved.refuse("evidence", "must be finite")
-        saved.check_range("errors", self.arrays["errors"][drawn], 0, MOST_CERTAINTY)
-        if self.arrays["latent"].size:
-            saved.check_rankings("latent", self.arrays["latent"][drawn])
-
-    def _saved_state(self, saved: Saved, like: State) -> State:
-        arrays = {
-            name: saved.array(name, mine.dtype, mine.shape) for name, mine in like._asdict().items()
+        ranges = {
+            "alpha": (0, MAX_ALPHA),
+            "labels": (0, self.n_clusters - 1),
+            "errors": (LEAST_CERTAINTY**2, MOST_CERTAINTY),
+            "log_steps": (-700, 700),  # whose exponentials are numbers
+            "log_moves": (0, 700),
+            "memberships": (0, self.n_draws + 1),
+            "evidence": (-LARGEST, LARGEST),
+            "log_posterior": (-LARGEST, LARGEST),
         }
-        saved.check_rankings("consensus", arrays["consensus"])
-        saved.check_range("alpha", arrays["alpha"], 0, MAX_ALPHA)
-        saved.check_shares("weights", arrays["weights"])
-        saved.check_range("labels", arrays["labels"], 0, self.n_clusters - 1)
-        saved.check_range("errors", arrays["errors"], LEAST_CERTAINTY**2, MOST_CERTAINTY)
-        saved.check_range("log_steps", arrays["log_steps"], -700, 700)
-        saved.check_range("log_moves", arrays["log_moves"], 0, 700)
-        if self.law.has_latent:
-            saved.check_rankings("latent", arrays["latent"])
-            law: Any = self.law
-            if not law.agrees(arrays["latent"], arrays["errors"]):
-                saved.refuse("latent", "must agree with the data")
-        return State(**arrays)
+        for path, values in arrays.items():
+            part, name = path.split("/")
+            if part == "filled" and name in OF_DRAWS:
+                values = values[drawn]
+            if name == "log_posterior":
+                values = values[~np.isnan(values)]
+            if name in ("consensus", "latent") and values.size:
+                check_rankings(path, values)
+            elif name in ("shares", "weights"):
+                check_shares(path, values)
+            elif name in ranges:
+                check_range(path, values, *ranges[name])
+        law: Any = self.law
+        if law.has_latent and not law.agrees(arrays["state/latent"], arrays["state/errors"]):
+            refuse("state/latent", "must agree with the data")
