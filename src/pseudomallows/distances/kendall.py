@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.kendall import inversions as kernels
-from ..kernels.kendall.click_sums import log_gaussian_binomials
+from ..kernels.kendall.click_sums import FLAT
 from ..kernels.kendall.wins import (
     best_by_subsets,
     improve_by_insertions,
     move_by_wins,
     recount_wins,
-    wins_distance,
 )
 from ..rankings import orderings_of
 from .distance import Distance
@@ -45,7 +44,9 @@ class WinsTally(TableTally):
         recount_wins(rankings, self.unit * before, self.unit * after, counts)
 
     def distance(self, consensus: Ranking) -> int:
-        return int(wins_distance(self.counts, orderings_of(consensus)))
+        """The pairs that the users have in another order."""
+        ordering = orderings_of(consensus)
+        return int(np.tril(self.counts[np.ix_(ordering, ordering)], -1).sum())
 
     def best(self) -> Ranking:
         """The consensus of the smallest distance (Kemeny's), through all sets of up to 15 items.
@@ -127,6 +128,14 @@ def log_binomials(n_items: int, alpha: float, largest: int) -> NDArray[np.float6
     >>> np.exp(log_binomials(4, 0.0, 4)).round(6)
     array([1., 4., 6., 4., 1.])
     """
-    values = np.empty(largest + 1)
-    log_gaussian_binomials(n_items, alpha / n_items, values)
-    return values
+    rate, c = alpha / n_items, np.arange(1.0, largest + 1)
+    if rate > FLAT:
+        steps = _log_of_rest(rate * (n_items - c + 1)) - _log_of_rest(rate * c)
+    else:
+        steps = np.log((n_items - c + 1) / c)
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def _log_of_rest(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log(1 - exp(-x)) of x above 0, to all digits."""
+    return np.where(x < 0.7, np.log(-np.expm1(-x)), np.log1p(-np.exp(-x)))

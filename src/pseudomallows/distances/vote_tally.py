@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.kendall import vote_moves as kernels
-from ..kernels.kendall.inversions import order_by_rank
 from .kendall import WinsTally
 from .strengths import fit_strengths, ranked
 from .tallies import Counts, Ranking
@@ -40,11 +39,9 @@ class VoteTally(WinsTally):
     def votes_by_gap(self, consensus: Ranking) -> Counts:
         """``[n_items - 1 + d]``: halves of votes for an item over one d places behind it: all that
         alpha depends on, given a consensus."""
-        by_gap = np.empty(2 * self.n_items - 1, dtype=np.int64)
-        ordering = np.empty(self.n_items, dtype=np.int64)
-        order_by_rank(consensus, ordering)
-        kernels.fill_votes_by_gap(self.counts, ordering, by_gap)
-        return by_gap
+        gaps = self.n_items - 1 + consensus[None, :].astype(np.int64) - consensus[:, None]
+        votes = np.bincount(gaps.ravel(), self.counts.ravel(), 2 * self.n_items - 1)
+        return votes.astype(np.int64)  # exact, below 2^53
 
     def log_likelihood(self, consensus: Ranking, rate: float) -> float:
         """Log probability of all votes; rate is alpha / n_items."""

@@ -6,8 +6,7 @@ from .compiled import compiled
 from .moves import accepts
 from .streams import start_user, uniform
 
-# logs behind the best that leave no trace: in a sum, and in a float32
-NO_PROBABILITY, NO_MEMBER = -45.0, -104.0
+NO_PROBABILITY = -45.0  # log behind the best that leaves no trace in a sum
 
 
 @compiled
@@ -40,22 +39,3 @@ def accept_labels(streams, rows, log_ratios, accepted):
         start_user(streams, rows[place], 0, stream)
         uniform(stream)
         accepted[place] = accepts(stream, log_ratios[place])
-
-
-@compiled
-def weigh_logs(logs, log_sums, memberships):
-    """Fill `log_sums[row]`, the log of the sum of exp(`logs[row, cluster]`), and
-    `memberships[row, cluster]`, the parts of that sum."""
-    n_clusters = logs.shape[1]
-    parts = np.empty(n_clusters)
-    for row in range(len(logs)):
-        highest, total = logs[row, 0], 0.0
-        for cluster in range(1, n_clusters):
-            highest = max(highest, logs[row, cluster])
-        for cluster in range(n_clusters):
-            behind = logs[row, cluster] - highest
-            parts[cluster] = np.exp(behind) if behind > NO_MEMBER else 0.0
-            total += parts[cluster]
-        log_sums[row] = highest + np.log(total)
-        for cluster in range(n_clusters):
-            memberships[row, cluster] = parts[cluster] / total

@@ -33,10 +33,10 @@ from ..distances.tallies import MOVES, Counts, Proposals, Ranking, Stream, best_
 from ..engines.executors import Executor
 from ..kernels import block_counts as kernels
 from ..kernels.block_sums import draw_hamming_latent, hamming_log_likelihoods
+from ..kernels.click_rows import ranks_of_clicks
 from ..kernels.costs import count_ranks
 from ..kernels.footrule.click_likelihood import own_log_likelihoods
 from ..kernels.footrule.latent_blocks import draw_latent, log_likelihoods
-from ..kernels.footrule.latent_clicks import draw_click_users
 from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ..kernels.moves import move_consensus
 from ..kernels.streams import Streams
@@ -318,9 +318,9 @@ class BlockRows(UserRows):
         streams = Streams(seed, number, self.numbers, weights)
         nobody, rate = np.empty((0, n_items), dtype=np.int32), alpha / n_items
         draw_latent(streams, self.rankings, consensus, rate, counts, nobody)
-        is_alone = block_sizes(self.rankings) == 1
-        for rank in range(1, n_items + 1):  # known ranks, which nothing is drawn for
-            counts[:, rank - 1] += weights @ ((self.rankings == rank) & is_alone)
+        is_known = (self.rankings > 0) & (block_sizes(self.rankings) == 1)
+        rows, items = np.nonzero(is_known)  # nothing is drawn for these
+        np.add.at(counts, (items, self.rankings[rows, items] - 1), weights[rows])
         return counts
 
 
@@ -444,22 +444,18 @@ class ClickBlockRows(ClickUsers):
         return counts
 
     def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
-        n_items = len(consensus)
-        drawn = np.zeros((self.n_rows, n_items), dtype=np.int32)
-        counts = np.zeros((n_items, n_items), dtype=np.int64)
-        draw_click_users(streams, self.clicks, consensus, alpha / n_items, counts, drawn)
-        return drawn
+        return self._as_rankings(len(consensus)).draw(streams, consensus, alpha)
 
     def count_latent(
         self, consensus: Ranking, alpha: float, seed: int, number: int, weights: Counts
     ) -> Counts:
         """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
-        n_items = len(consensus)
-        counts = np.zeros((n_items, n_items), dtype=np.int64)
-        streams = Streams(seed, number, self.numbers, weights)
-        nobody, rate = np.empty((0, n_items), dtype=np.int32), alpha / n_items
-        draw_click_users(streams, self.clicks, consensus, rate, counts, nobody)
-        return counts
+        rankings = self._as_rankings(len(consensus))
+        return rankings.count_latent(consensus, alpha, seed, number, weights)
+
+    def _as_rankings(self, n_items: int) -> BlockRows:
+        ranks = ranks_of_clicks(self.clicks, n_items)
+        return BlockRows(ranks, ranks, self.weights, self.numbers, FOOTRULE)
 
 
 class ClickBlocks(ClickLaw, BlockLaw):

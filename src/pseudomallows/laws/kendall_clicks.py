@@ -13,6 +13,8 @@ from ..data.blocks import Clicks
 from ..distances.kendall import KENDALL, log_binomials
 from ..distances.tallies import Counts, Proposals, Ranking, Stream, ranking_of
 from ..engines.executors import Executor
+from ..kernels.block_sums import draw_bucket_latent
+from ..kernels.click_rows import ranks_of_clicks
 from ..kernels.kendall import click_sums as kernels
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
@@ -54,10 +56,12 @@ class KendallClickRows(ClickUsers):
         return counts
 
     def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
-        rankings = np.zeros((self.n_rows, len(consensus)), dtype=np.int32)
-        law, none = (orderings_of(consensus), alpha / len(consensus)), np.empty((0, 0), np.int64)
-        kernels.draw_kendall_users(streams, self.clicks, *law, none, rankings)
-        return rankings
+        n_items, sizes = len(consensus), np.diff(self.clicks.starts)
+        known = ranks_of_clicks(self.clicks, n_items)
+        known = np.where(known == 0, sizes[:, None] + 1, known).astype(np.int32)
+        latent = np.empty_like(known)
+        draw_bucket_latent(streams, known, orderings_of(consensus), alpha / n_items, latent)
+        return latent
 
 
 class KendallClickTally(ClusterTally):
@@ -68,12 +72,12 @@ class KendallClickTally(ClusterTally):
 
     def curve(self, consensus: Ranking) -> Curve:
         n_items, sizes = self.law.n_items, self.law.sizes
-        total = int(kernels.sum_of_ranks(self.counts, consensus))
+        least = sizes * (sizes + 1) // 2  # sum of the first ranks
+        excess = int(self.counts @ consensus - self.n_sizes @ least)
 
         def value(alpha: float) -> float:
-            rate = alpha / n_items
-            constant = kernels.kendall_constant(n_items, rate, sizes, self.n_sizes)
-            return float(constant - rate * total)
+            logs = log_binomials(n_items, alpha, int(sizes.max(initial=0)))[sizes]
+            return float(-alpha / n_items * excess - (self.n_sizes * logs).sum())
 
         return value
 

@@ -504,9 +504,20 @@ def _memberships(task: Any) -> tuple[NDArray[np.float32], int]:
         values = rows.exact(exact, places, clusters.astype(np.int32)) + log_weights[clusters]
         logs = np.full(logs.shape, -np.inf)
         logs[places, clusters] = values
-    log_sums, memberships = np.empty(len(logs)), np.empty(logs.shape, dtype=np.float32)
-    kernels.weigh_logs(logs, log_sums, memberships)
+    log_sums, memberships = weigh_logs(logs)
     return memberships, exact_sum(log_sums, rows.weights)
+
+
+def weigh_logs(logs: Floats) -> tuple[Floats, NDArray[np.float32]]:
+    """Of each row, the log of the sum of its exponentials, and the parts of that sum.
+
+    >>> weigh_logs(np.log([[1.0, 3.0]]))[1]
+    array([[0.25, 0.75]], dtype=float32)
+    """
+    highest = logs.max(axis=1)
+    parts = np.exp(logs - highest[:, None])
+    totals = parts.sum(axis=1)
+    return highest + np.log(totals), (parts / totals[:, None]).astype(np.float32)
 
 
 def _scores(task: Any) -> Floats:

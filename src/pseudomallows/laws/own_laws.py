@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances.kendall import log_binomials
+from ..kernels.block_sums import draw_bucket_latent
 from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.latent_clicks import draw_click_users
+from ..kernels.costs import count_ranks
+from ..kernels.footrule.latent_blocks import draw_latent
 from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
 from ..kernels.footrule.own_orders import personal_log_likelihoods
 from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
-from ..kernels.kendall.click_sums import draw_kendall_users, kendall_log_likelihoods
+from ..kernels.kendall.click_sums import kendall_log_likelihoods
 from ..kernels.kendall.next_items import RATIO, fill_far_probabilities, fill_place_probabilities
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
@@ -167,22 +169,15 @@ class OwnKendallLaw(OwnLaw):
         near = np.empty((len(self.alphas), n_near))
         far = np.empty((len(self.alphas), len(places)))
         for g, rate in enumerate((self.alphas / self.n_items).tolist()):
-            fill_place_probabilities(rate, size, window, near[g])
+            fill_place_probabilities(rate, 0, size, window, near[g])
             fill_far_probabilities(rate, size, window, places, far[g])
         return near, far
 
     def count_ranks(
         self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
     ) -> Counts:
-        numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
-        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
-        seed, none = int(rng.integers(2**63)), np.empty((0, 0), dtype=np.int32)
-        clicks = ClickRows(np.array([0, len(codes)]), codes)
-        for g in np.flatnonzero(numbers).tolist():
-            streams = Streams(seed, g, user, numbers[g : g + 1])
-            law = (orderings_of(ranks), self.alphas[g] / self.n_items)
-            draw_kendall_users(streams, clicks, *law, counts, none)
-        return counts
+        rankings, rates = np.tile(ranks, (len(weights), 1)), self.alphas / self.n_items
+        return draw_kendall_ranks_of(codes, rankings, rates, weights, n_draws, rng)
 
 
 OWN_LAWS: dict[str, type[OwnLaw]] = {"footrule": FootruleLaw, "kendall": OwnKendallLaw}
@@ -199,13 +194,38 @@ def draw_ranks_of(
     """``counts[item, rank - 1]`` of rankings of one user who clicked `codes`, drawn exactly from a
     mixture: part g has consensus ``ranks[g]``, ``rates[g]``, alpha over n_items, and a weight."""
     n_items = ranks.shape[1]
-    counts = np.zeros((n_items, n_items), dtype=np.int64)
+    counts, known = np.zeros((n_items, n_items), dtype=np.int64), np.zeros((1, n_items), np.int32)
+    known[0, codes] = 1  # clicked items share the first ranks
     numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
     seed, none = int(rng.integers(2**63)), np.empty((0, n_items), dtype=np.int32)
-    clicks = ClickRows(np.array([0, len(codes)]), codes)
     for g in np.flatnonzero(numbers).tolist():
         streams = Streams(seed, g, user, numbers[g : g + 1])
-        draw_click_users(streams, clicks, ranks[g], rates[g], counts, none)
+        draw_latent(streams, known, ranks[g], rates[g], counts, none)
+    if len(codes) == 1:  # a known rank, for which nothing is drawn
+        counts[codes, 0] = n_draws
+    return counts
+
+
+def draw_kendall_ranks_of(
+    codes: NDArray[np.int32],
+    ranks: NDArray[np.int32],
+    rates: Floats,
+    weights: Floats,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """The same by Kendall's distance."""
+    n_items = ranks.shape[1]
+    counts = np.zeros((n_items, n_items), dtype=np.int64)
+    known = np.full(n_items, len(codes) + 1, dtype=np.int32)
+    known[codes] = 1
+    numbers, seed = rng.multinomial(n_draws, weights), int(rng.integers(2**63))
+    for g in np.flatnonzero(numbers).tolist():
+        ones = np.ones(numbers[g], dtype=np.int64)
+        streams = Streams(seed, g, np.arange(len(ones)), ones)
+        rankings, latent = np.tile(known, (2, len(ones), 1))
+        draw_bucket_latent(streams, rankings, orderings_of(ranks[g]), rates[g], latent)
+        count_ranks(latent, ones, counts)
     return counts
 
 

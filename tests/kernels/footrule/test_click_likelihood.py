@@ -11,8 +11,14 @@ from pseudomallows.distances import FOOTRULE
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import recursions as tables
 from pseudomallows.kernels.footrule.click_likelihood import own_log_likelihoods
-from pseudomallows.kernels.footrule.latent_clicks import mark_clicks
-from pseudomallows.kernels.footrule.matching import matching_factors, room_for_sums, sum_matchings
+from pseudomallows.kernels.footrule.matching import (
+    BOTH,
+    ITEM,
+    RANK,
+    matching_factors,
+    room_for_sums,
+    sum_matchings,
+)
 
 pytestmark = pytest.mark.kernel
 IS_COMPILED = hasattr(own_log_likelihoods, "py_func")
@@ -35,11 +41,19 @@ def likelihoods(rows, ranks, alphas, run=own_log_likelihoods):
     return values.reshape(len(ranks), len(rows))
 
 
+def both_lines(mine, ranks):
+    """What is at each place, of the clicked items with the first ranks, and of the others."""
+    clicked, others = np.zeros((2, len(ranks)), dtype=np.int64)
+    clicked[: len(mine)] += RANK
+    clicked[np.asarray(ranks)[mine] - 1] += ITEM
+    others[:] = BOTH - clicked
+    return clicked, others
+
+
 def by_whole_lines(mine, ranks, alpha):
     """The same of one row, by two matchings."""
     n_items, rate = len(ranks), alpha / len(ranks)
-    lines = np.empty((2, n_items), dtype=np.int64)
-    mark_clicks(np.asarray(mine, np.int32), np.asarray(ranks), *lines)
+    lines = both_lines(np.asarray(mine, np.int32), ranks)
     factors, room = matching_factors(rate, n_items), room_for_sums(n_items, n_items + 1)
     both = sum(sum_matchings(line, rate, factors, room) for line in lines)
     return both - FOOTRULE.log_partition(n_items, alpha)

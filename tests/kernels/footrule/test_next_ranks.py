@@ -7,14 +7,17 @@ import naive
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import next_ranks as kernels
-from pseudomallows.kernels.footrule.latent_clicks import mark_clicks
 from pseudomallows.kernels.footrule.matching import (
+    BOTH,
+    ITEM,
     N_GAPS,
+    RANK,
     matching_factors,
     room_for_sums,
     sum_matchings,
 )
 from pseudomallows.kernels.footrule.recursions import Laws, make_recursions
+from pseudomallows.recommendations.recommenders.exact_recommender import batch_means
 
 pytestmark = pytest.mark.kernel
 
@@ -72,8 +75,9 @@ def test_next_probabilities_equal_enumeration(alpha):
 def by_whole_lines(mine, ranks, rate, window):
     """The same by sums over matchings: with a given item and rank, and all of them."""
     n_items, n_clicks = len(ranks), len(mine)
-    clicked, line = np.empty((2, n_items), dtype=np.int64)
-    mark_clicks(np.asarray(mine), ranks, clicked, line)
+    line = np.full(n_items, BOTH)
+    line[:n_clicks] -= RANK
+    line[ranks[mine] - 1] -= ITEM
     factors, room = matching_factors(rate, n_items), room_for_sums(n_items, n_items + 1)
     everything, probabilities = sum_matchings(line, rate, factors, room), np.zeros(n_items)
     for item in set(range(n_items)) - set(mine.tolist()):
@@ -151,8 +155,7 @@ def test_compiled_probabilities_have_the_bits_of_interpreted_ones():
 def test_batch_means_of_unequal_weights():
     rng = np.random.default_rng(1)
     sums, totals = rng.random((5, 2, 3)), rng.random((5, 2))
-    means, errors, worst = np.empty((2, 3)), np.empty((2, 3)), np.empty(2)
-    kernels.fill_batch_means(sums, totals, 2, means, errors, worst)
+    means, errors, worst = batch_means(sums, totals, 2)
     for row, value in np.ndindex(2, 3):
         mean = sums[:, row, value].sum() / totals[:, row].sum()
         parts = (sums[:, row, value] - totals[:, row] * mean) / totals[:, row].sum()

@@ -7,9 +7,12 @@ import pytest
 from scipy import stats
 
 import naive
+import pseudomallows as pm
+from pseudomallows.distances.kendall import log_binomials
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.kendall import click_sums as kernels
 from pseudomallows.kernels.streams import CHAIN, Streams, start_stream
+from pseudomallows.laws.kendall_clicks import KendallClicks
 
 pytestmark = pytest.mark.kernel
 
@@ -23,9 +26,7 @@ def rows_of(*rows):
 
 
 def binomials(n_items, rate):
-    values = np.empty(n_items + 1)
-    kernels.log_gaussian_binomials(n_items, rate, values)
-    return values
+    return log_binomials(n_items, rate * n_items, n_items)
 
 
 @pytest.mark.parametrize("rate", [0.0, 1e-9, 0.3, 2.0])
@@ -135,17 +136,20 @@ def test_the_head_of_a_large_catalogue_is_in_the_order_of_the_clicks_when_alpha_
     assert consensus == tuple((n_items - counts).tolist())
 
 
+def law_of(clicks):
+    """The law of these clicks, Kendall's."""
+    return KendallClicks(pm.Preferences.from_clicks(clicks))
+
+
 def latent_p_value(used):
-    """Of 8,000 latent rankings of one user who clicked items 3 and 1, at alpha 3."""
+    """Of 8,000 latent rankings of users who clicked items 3 and 1, at alpha 3."""
     law = naive.mallows(CONSENSUS, 3.0, "kendall")
     law = naive.normalise({r: p for r, p in law.items() if r[1] <= 2 and r[3] <= 2})
-    found, ordering = dict.fromkeys(law, 0), np.argsort(CONSENSUS)
+    clicks = np.tile([False, True, False, True], (8_000, 1))
     streams = Streams(3, 1, np.arange(8_000), np.ones(8_000, dtype=np.int64))
-    clicks = rows_of(*[(3, 1)] * 8_000)
-    kept = np.zeros((8_000, 4), dtype=np.int32)
-    none = np.empty((0, 0), dtype=np.int64)
-    kernels.draw_kendall_users(streams, clicks, ordering, used / 4, none, kept)
-    for ranking in kept.tolist():
+    rows = law_of(clicks).rows_of(np.arange(8_000))
+    found = dict.fromkeys(law, 0)
+    for ranking in rows.draw(streams, np.array(CONSENSUS, np.int32), used).tolist():
         found[tuple(ranking)] += 1
     return stats.chisquare(list(found.values()), 8_000 * np.array(list(law.values()))).pvalue
 
@@ -158,25 +162,17 @@ def test_latent_rankings_of_a_slightly_wrong_alpha_do_not():
     assert latent_p_value(3.7) < 1e-8
 
 
-def test_counts_of_latent_ranks_are_those_of_all_users():
-    streams = Streams(3, 1, np.array([0, 3]), np.array([3, 1]))
-    counts, none = np.zeros((4, 4), dtype=np.int64), np.empty((0, 4), dtype=np.int32)
-    clicks, ordering = rows_of((3, 1), (0,)), np.argsort(CONSENSUS)
-    kernels.draw_kendall_users(streams, clicks, ordering, 0.5, counts, none)
-    assert counts.sum(axis=1).tolist() == counts.sum(axis=0).tolist() == [4, 4, 4, 4]
-    assert counts[0, 0] == 1
-    assert counts[[1, 3], :2].sum() >= 6
-
-
 def test_scales_are_the_powers_of_two_below_the_number_of_places():
     assert [kernels.n_scales(n) for n in (2, 3, 4, 5, 1000)] == [1, 2, 2, 3, 10]
-    assert kernels.sum_of_ranks(COUNTS, np.array(CONSENSUS)) == 6 + 2 + 9
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.4])
-def test_the_constant_of_many_users_is_the_sum_of_theirs(rate):
-    sizes, n_users, logs = np.array([0, 2, 3, 7]), np.array([5, 3, 0, 2]), binomials(9, rate)
-    each = [rate * (c * (c + 1) // 2) - logs[c] for c in sizes.tolist()]
-    found = kernels.kendall_constant(9, rate, sizes, n_users)
-    assert found == pytest.approx(n_users @ np.array(each), abs=1e-12)
-    assert found != pytest.approx((n_users + 1) @ np.array(each), abs=1e-3)
+@pytest.mark.parametrize("alpha", [0.0, 3.0])
+def test_the_curve_of_many_users_is_the_sum_of_theirs(alpha):
+    rows = [{0}, {0}, {1, 3}, {0, 2}, {1}, {0, 1, 3}]
+    clicks = np.array([[item in row for item in range(4)] for row in rows])
+    law = law_of(clicks)
+    labels = np.zeros(law.n_users, dtype=np.int32)
+    curve = law.tallies(labels, 1)[0].curve(np.array(CONSENSUS, np.int32))
+    each = [math.log(naive.click_likelihood(row, CONSENSUS, alpha, "kendall")) for row in rows]
+    assert curve(alpha) == pytest.approx(sum(each))
+    assert curve(alpha + 0.3) != pytest.approx(sum(each), rel=1e-3)

@@ -15,7 +15,7 @@ CASES = [((1, 4), 2, 3.0), ((), 3, 0.0), ((0,), 2, 8.0), ((1,), 6, 2.0), ((0, 2,
 def probabilities_of_items(clicked, window, alpha):
     """From the table of places."""
     probabilities, size = np.empty(6), 6 - len(clicked)
-    kernels.fill_place_probabilities(alpha / 6, size, window, probabilities)
+    kernels.fill_place_probabilities(alpha / 6, 0, size, window, probabilities)
     unclicked = [item for item in np.argsort(CONSENSUS).tolist() if item not in clicked]
     assert (probabilities[size:] == 0).all()
     return {item: probabilities[place] for place, item in enumerate(unclicked)}
@@ -34,20 +34,20 @@ def test_those_of_the_footrule_are_others():
     assert found != pytest.approx({item: exact[item] for item in found}, abs=1e-3)
 
 
-@pytest.mark.parametrize(("clicked", "window", "alpha"), CASES)
-def test_one_place_alone_has_the_probability_of_the_table(clicked, window, alpha):
-    size, scratch = 6 - len(clicked), np.empty(window + 2)
-    table = np.empty(size)
-    kernels.fill_place_probabilities(alpha / 6, size, window, table)
-    alone = [kernels.next_probability(alpha / 6, size, window, x, scratch) for x in range(size)]
-    assert alone == pytest.approx(table.tolist(), abs=1e-12)
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 20.0, 300.0])
+def test_later_places_do_not_need_those_far_before(alpha):
+    window, table, some = 5, np.empty(40), np.empty(12)
+    kernels.fill_place_probabilities(alpha / 50, 0, 40, window, table)
+    kernels.fill_place_probabilities(alpha / 50, 20, 40, window, some)
+    assert some[window:] == pytest.approx(table[20 + window : 32], rel=1e-12)
+    assert alpha == 300 or some[:window] != pytest.approx(table[20 : 20 + window], rel=1e-3)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 20.0, 300.0])
 def test_the_first_places_do_not_need_those_behind(alpha):
     few, all_places = np.empty(7), np.empty(40)
-    kernels.fill_place_probabilities(alpha / 50, 40, 5, few)
-    kernels.fill_place_probabilities(alpha / 50, 40, 5, all_places)
+    kernels.fill_place_probabilities(alpha / 50, 0, 40, 5, few)
+    kernels.fill_place_probabilities(alpha / 50, 0, 40, 5, all_places)
     assert (few == all_places[:7]).all()
     assert all_places.sum() == pytest.approx(5)
     assert (np.diff(all_places) <= 1e-15).all()
@@ -60,7 +60,7 @@ def test_probabilities_further_down_are_right_to_one_part_in_ten_thousand(alpha)
     while places[-1] < size:
         places.append(max(places[-1] + 1, round(places[-1] * kernels.RATIO)))
     places, far = np.array(places), np.empty(len(places))
-    kernels.fill_place_probabilities(alpha / size, size, window, table)
+    kernels.fill_place_probabilities(alpha / size, 0, size, window, table)
     kernels.fill_far_probabilities(alpha / size, size, window, places, far)
     wanted = np.arange(n_top, places[-2] + 1, 7)
     found = [kernels.far_probability(place, places, far) for place in wanted]

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
 from ..compiled import compiled
-from ..select import smallest
 from .matching import RESCALE, TINY
 from .recursions import (
     BESIDE,
@@ -305,47 +304,3 @@ def next_ranks_of_laws(clicks, laws, ahead, weights, recursions, batches, sums):
                 add_next_probabilities(
                     early, len(mine), share, ordering, room, sums[batches[law], row]
                 )
-
-
-# Means over the laws
-
-
-@compiled
-def fill_batch_means(sums, totals, k, means, errors, worst):
-    """Fill `means[row, value]` over all batches, and `errors[row, value]`, from how the batches
-    differ; `worst[row]` is the largest error of the k largest means.
-
-    `sums[batch, row, value]` are sums of weights times values, `totals[batch, row]` of weights.
-    """
-    n_batches, n_rows, n_values = sums.shape
-    sorting = np.empty(n_values)
-    for row in range(n_rows):
-        mean, error, total, n_used = means[row], errors[row], 1e-300, 0
-        mean[:] = 0.0
-        error[:] = 0.0
-        for batch in range(n_batches):
-            if totals[batch, row] == 0.0:
-                continue
-            total += totals[batch, row]
-            n_used += 1
-            mine = sums[batch, row]
-            for i in range(n_values):
-                mean[i] += mine[i]
-        for i in range(n_values):
-            mean[i] /= total
-        for batch in range(n_batches):
-            mine, weight = sums[batch, row], totals[batch, row]
-            if weight == 0.0:
-                continue
-            for i in range(n_values):
-                error[i] += (mine[i] - weight * mean[i]) ** 2
-        scale = n_used / (n_used - 1.0) if n_used > 1 else np.nan
-        for i in range(n_values):
-            error[i] = np.sqrt(scale * error[i]) / total
-        for i in range(n_values):
-            sorting[i] = mean[i]
-        least = smallest(sorting, n_values - k)
-        worst[row] = 0.0
-        for i in range(n_values):
-            if mean[i] >= least and not error[i] <= worst[row]:
-                worst[row] = error[i]

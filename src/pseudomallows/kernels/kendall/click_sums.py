@@ -15,8 +15,7 @@ import numpy as np
 
 from ..click_rows import clicks_of
 from ..compiled import compiled
-from ..streams import below, start_user, uniform
-from .inversions import draw_jump, take_nth
+from ..streams import below, uniform
 
 # Rate up to which q = exp(-rate) counts as 1, as it does in floats below 1e-16. Quotients of expm1
 # are exact far below that, and lose their digits near 1e-308, the least float that has all of them.
@@ -27,42 +26,6 @@ N_SWAPS = 64  # differences in clicks whose probabilities are tabulated: most pa
 # here, 12 at half and 193 at twice the place.
 HEAD = 8192
 SURE = 40.0  # log odds that leave nothing to probability: exp(-40) < 2^-53, the step of a draw
-
-
-@compiled
-def log_of_rest(x):
-    """log(1 - exp(-x)) of x above 0."""
-    return np.log(-np.expm1(-x)) if x < 0.7 else np.log1p(-np.exp(-x))
-
-
-@compiled
-def log_gaussian_binomials(n_items, rate, values):
-    """Fill `values[c]` with log [n_items over c], for c from 0 on; at rate 0 the usual ones."""
-    values[0] = 0.0
-    for c in range(1, len(values)):
-        values[c] = values[c - 1] + log_gaussian_step(n_items, rate, c)
-
-
-@compiled
-def log_gaussian_step(n_items, rate, c):
-    """log of [n_items over c] / [n_items over c - 1]."""
-    if rate > FLAT:
-        return log_of_rest(rate * (n_items - c + 1)) - log_of_rest(rate * c)
-    return np.log((n_items - c + 1) / c)
-
-
-@compiled
-def kendall_constant(n_items, rate, sizes, n_users):
-    """Sum over users of rate c (c + 1) / 2 - log [n_items over c]: `n_users[i]` have `sizes[i]`
-    clicks, and sizes rise."""
-    total, log_binomial, c = 0.0, 0.0, 0
-    for i in range(len(sizes)):
-        while c < sizes[i]:
-            c += 1
-            log_binomial += log_gaussian_step(n_items, rate, c)
-        if n_users[i]:
-            total += n_users[i] * (rate * (c * (c + 1) // 2) - log_binomial)
-    return total
 
 
 @compiled
@@ -78,15 +41,6 @@ def kendall_log_likelihoods(clicks, rankings, rates, log_binomials, values):
         excess = total - size * (size + 1) // 2
         for g in range(len(rates)):
             values[row, g] = -rates[g] * excess - log_binomials[size, g]
-
-
-@compiled
-def sum_of_ranks(counts, consensus):
-    """Sum over all clicks of the rank of the item."""
-    total = 0
-    for item in range(len(counts)):
-        total += counts[item] * consensus[item]
-    return total
 
 
 @compiled
@@ -188,38 +142,3 @@ def swap_probability(log_odds):
     if log_odds > SURE:
         return 1.0
     return 1.0 / (1.0 + np.exp(-log_odds)) if log_odds > -SURE else 0.0
-
-
-@compiled
-def draw_kendall_users(streams, clicks, ordering, rate, counts, latent):
-    """Draw the latent ranking of every user, given the clicks.
-
-    `counts[item, rank - 1]`, if it has items, counts those of all users; `latent[row]` is the
-    ranking of the last user of a row, if `latent` has rows.
-    """
-    n_items, weights = len(ordering), streams.weights
-    clicked, tree = np.zeros(n_items, np.bool_), np.empty(n_items + 1, np.int64)
-    groups, stream = np.empty((2, n_items), np.int32), np.empty(1, np.uint64)
-    for row in range(len(weights)):
-        mine = clicks_of(clicks, row)
-        clicked[mine] = True
-        sizes, n_clicks = np.zeros(2, np.int64), len(mine)
-        for place in range(n_items):
-            group = 0 if clicked[ordering[place]] else 1
-            groups[group, sizes[group]] = ordering[place]
-            sizes[group] += 1
-        clicked[mine] = False
-        for user in range(weights[row]):
-            start_user(streams, row, user, stream)
-            for group in range(2):
-                size, shift = sizes[group], 0 if group == 0 else n_clicks
-                for node in range(size + 1):
-                    tree[node] = node & -node
-                for rank in range(size):
-                    n_left = size - rank
-                    passed = draw_jump(stream, rate, np.expm1(-rate * n_left), n_left)
-                    item = groups[group, take_nth(tree, size, passed)]
-                    if len(counts):
-                        counts[item, shift + rank] += 1
-                    if len(latent):
-                        latent[row, item] = shift + rank + 1

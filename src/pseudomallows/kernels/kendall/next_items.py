@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ..click_rows import ClickRows, clicks_of
 from ..compiled import compiled
-from ..look_up import insert_best
 from .click_sums import FLAT
 
 # Of two places further down at which the probability is tabulated. Between them it is off by 4e-5
@@ -54,81 +53,50 @@ class NextTables(NamedTuple):
 
 
 @compiled
-def share_of_first(rate, place, n_left):
-    """q^place (1 - q) / (1 - q^n_left)."""
-    if rate > FLAT:
-        return np.exp(-rate * place) * np.expm1(-rate) / np.expm1(-rate * n_left)
-    return 1.0 / n_left
-
-
-@compiled
-def share_before(rate, place, n_left):
-    """(1 - q^place) / (1 - q^n_left): one of the items before the place is chosen."""
-    if rate > FLAT:
-        return np.expm1(-rate * place) / np.expm1(-rate * n_left)
-    return place / n_left
-
-
-@compiled
-def fill_place_probabilities(rate, size, window, probabilities):
-    """Fill `probabilities[place]`, of the first places among `size` unclicked items, to be among
-    the next `window`; 0 from place `size` on."""
-    n_places, n_steps = min(len(probabilities), size), min(window, size)
+def fill_place_probabilities(rate, first, size, window, probabilities):
+    """Fill `probabilities[j]`, of place `first + j` among `size` unclicked items, to be among the
+    next `window`; 0 from place `size` on. If `first` is not 0, those of the first `window` places
+    are not right: each step needs the place before."""
+    n_places, n_steps = min(len(probabilities), size - first), min(window, size)
     probabilities[:] = 0.0
-    rests = size - n_steps - n_places + np.arange(n_steps + n_places)  # items behind a place
-    falls, afters = np.exp(-rate * np.arange(n_places)), np.expm1(-rate * np.maximum(rests, 0))
-    befores = np.expm1(-rate * np.arange(n_places))
+    places = first + np.arange(n_places)
+    rests = size - first - n_steps - n_places + np.arange(n_steps + n_places)  # behind a place
+    falls, afters = np.exp(-rate * places), np.expm1(-rate * np.maximum(rests, 0))
+    befores = np.expm1(-rate * places)
     for step in range(n_steps):
         n_left = size - n_steps + 1 + step
-        n_known = min(n_places, n_left)
+        n_known = min(n_places, n_left - first)
         scale = np.expm1(-rate * n_left) if rate > FLAT else -float(n_left)
-        for place in range(n_known - 1, -1, -1):
+        for j in range(n_known - 1, -1, -1):
             if rate > FLAT:
-                here = falls[place]
+                here = falls[j]
                 chosen = here * np.expm1(-rate) / scale
-                before = befores[place] / scale
-                after = here * np.exp(-rate) * afters[n_places + step - place] / scale
+                before = befores[j] / scale
+                after = here * np.exp(-rate) * afters[n_places + step - j] / scale
             else:
-                chosen, before = 1.0 / n_left, place / n_left
-                after = (n_left - place - 1) / n_left
-            value = chosen + after * probabilities[place]
-            if place > 0:
-                value += before * probabilities[place - 1]
-            probabilities[place] = value
-    for place in range(n_places):
-        probabilities[place] = min(probabilities[place], 1.0)
-
-
-@compiled
-def next_probability(rate, size, window, place, scratch):
-    """That of one place; `scratch` has room for `window` + 1 places."""
-    n_steps = min(window, size)
-    scratch[: n_steps + 1] = 0.0  # scratch[j]: that of place - j
-    for step in range(n_steps):
-        n_left = size - n_steps + 1 + step
-        for j in range(min(n_steps - 1 - step, place) + 1):
-            x = place - j
-            if x >= n_left:
-                scratch[j] = 0.0
-                continue
-            chosen, before = share_of_first(rate, x, n_left), share_before(rate, x, n_left)
-            after = max(1.0 - chosen - before, 0.0)
-            scratch[j] = chosen + before * (scratch[j + 1] if x > 0 else 0.0) + after * scratch[j]
-    return min(scratch[0], 1.0)
+                chosen, before = 1.0 / n_left, places[j] / n_left
+                after = (n_left - places[j] - 1) / n_left
+            value = chosen + after * probabilities[j]
+            if j > 0:
+                value += before * probabilities[j - 1]
+            probabilities[j] = value
+    for j in range(n_places):
+        probabilities[j] = min(probabilities[j], 1.0)
 
 
 @compiled
 def fill_far_probabilities(rate, size, window, places, far):
     """Fill `far[number]` with the log of the probability at `places[number]`. At the first place
     that is not there, it is such that a straight line to it goes through that of the last item."""
-    scratch, before = np.empty(window + 2), -1
+    scratch, before = np.empty(window + 1), -1
     for number in range(len(places)):
         place = min(places[number], size - 1)
         if place <= before:  # nobody asks for it
             far[number] = far[number - 1]
             continue
-        probability = next_probability(rate, size, window, place, scratch)
-        far[number] = np.log(max(probability, 1e-300))
+        first = max(place - window, 0)
+        fill_place_probabilities(rate, first, size, window, scratch[: place - first + 1])
+        far[number] = np.log(max(scratch[place - first], 1e-300))
         if number > 0 and place < places[number]:
             slope = (far[number] - far[number - 1]) / (place - before)
             far[number] = far[number - 1] + slope * (places[number] - before)
@@ -239,6 +207,30 @@ def error_of_mean(probabilities, weights, used, n_clusters):
 
 
 @compiled
+def insert_best(item, probability, consensus, n_found, keys, items, probabilities):
+    """Put an item among the best so far, if it belongs there; return how many there are.
+
+    Those that agree to 12 digits are tied, and the better rank in the consensus wins.
+    """
+    k, key = len(items), np.rint(probability * 1e12)
+    place = n_found
+    while place > 0:
+        other = items[place - 1]
+        behind = keys[place - 1] < key
+        tied = keys[place - 1] == key
+        if not behind and not (tied and consensus[item] < consensus[other]):
+            break
+        if place < k:
+            keys[place], items[place] = keys[place - 1], other
+            probabilities[place] = probabilities[place - 1]
+        place -= 1
+    if place < k:
+        keys[place], items[place], probabilities[place] = key, item, min(probability, 1.0)
+        n_found = min(n_found + 1, k)
+    return n_found
+
+
+@compiled
 def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors):
     """Fill the best unclicked items of each row, their probabilities, and, if `errors` has rows,
     the standard errors of these. `rules` are (n_clusters, is_new, left_out, consensus): see
@@ -324,35 +316,8 @@ def kendall_some_probabilities(clicks, draws, tables, rules, wanted, probabiliti
 
 
 @compiled
-def kendall_probabilities(clicks, draws, log_binomials, window, n_clusters, is_new, probabilities):
-    """Fill `probabilities[row, item]` of all items; those clicked have 0."""
-    n_items, n_laws = draws.ranks.shape
-    weights, of_places = np.empty(n_laws), np.empty(n_items)
-    clicked, ordering = np.zeros(n_items, np.bool_), np.empty(n_items, np.int64)
-    for row in range(len(probabilities)):
+def weigh_rows(clicks, draws, log_binomials, n_clusters, is_new, weights):
+    """Fill `weights[row, g]`: see `weigh_laws`."""
+    for row in range(len(weights)):
         mine = clicks_of(clicks, row)
-        weigh_laws(mine, draws, log_binomials, n_clusters, is_new, weights)
-        clicked[mine] = True
-        probabilities[row] = 0.0
-        for g in range(n_laws):
-            if weights[g] > 0.0:
-                fill_place_probabilities(draws.rates[g], n_items - len(mine), window, of_places)
-                for item in range(n_items):
-                    ordering[draws.ranks[item, g] - 1] = item
-                place = 0
-                for item in ordering:
-                    if not clicked[item]:
-                        probabilities[row, item] += weights[g] * of_places[place]
-                        place += 1
-        clicked[mine] = False
-
-
-@compiled
-def kendall_memberships(clicks, draws, log_binomials, n_clusters, memberships):
-    """Fill `memberships[row, cluster]` of new users."""
-    weights = np.empty(len(draws.rates))
-    for row in range(len(memberships)):
-        weigh_laws(clicks_of(clicks, row), draws, log_binomials, n_clusters, True, weights)
-        memberships[row] = 0.0
-        for g in range(len(weights)):
-            memberships[row, g % n_clusters] += weights[g]
+        weigh_laws(mine, draws, log_binomials, n_clusters, is_new, weights[row])

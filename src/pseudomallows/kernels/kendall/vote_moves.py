@@ -55,17 +55,6 @@ def fill_log_probabilities(rate, table):
 
 
 @compiled
-def fill_votes_by_gap(wins, ordering, by_gap):
-    """Fill ``by_gap[n_items - 1 + d]``: votes for an item over one that is d places behind it."""
-    n_items = len(ordering)
-    by_gap[:] = 0
-    for place in range(n_items):
-        row = wins[ordering[place]]
-        for other in range(n_items):
-            by_gap[n_items - 1 + other - place] += row[ordering[other]]
-
-
-@compiled
 def exchange_change(votes, table, ordering, low, high):
     """What the log likelihood, in counts, changes by if two places exchange their items."""
     wins, losses, middle = votes.wins, votes.losses, len(ordering) - 1

@@ -28,16 +28,6 @@ def recount_wins(rankings, before, after, wins):
 
 
 @compiled
-def wins_distance(wins, ordering):
-    """Distance between all users and a consensus: the pairs that they have in another order."""
-    total = 0
-    for place in range(len(ordering)):
-        for other in range(place + 1, len(ordering)):
-            total += wins[ordering[other], ordering[place]]
-    return total
-
-
-@compiled
 def wins_of_exchange(margins, ordering, low, high):
     """What the distance grows by if two places exchange their items."""
     first, second = ordering[low], ordering[high]

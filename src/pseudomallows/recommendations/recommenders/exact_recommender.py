@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...engines.executors import Executor, blocks
 from ...kernels.click_rows import ClickRows
 from ...kernels.footrule.click_likelihood import own_log_likelihoods
-from ...kernels.footrule.next_ranks import Ahead, fill_batch_means, next_ranks_of_laws
+from ...kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
 from ...kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ...laws.own_laws import draw_ranks_of
 from ...posterior.posterior import Posterior, common_consensus
@@ -92,9 +92,7 @@ class RunningMeans:
     def means(self, k: int) -> tuple[Floats, Floats, Floats]:
         """``means[row, value]``, their errors, and how large those of the k largest means may be:
         twice the worst, if it is known badly, or infinite, where few draws carry the weight."""
-        shape = self.sums.shape[1:]
-        means, errors, worst = np.empty(shape), np.empty(shape), np.empty(len(self.squares))
-        fill_batch_means(self.sums, self.totals, min(k, shape[1]), means, errors, worst)
+        means, errors, worst = batch_means(self.sums, self.totals, min(k, self.sums.shape[2]))
         total, n_batches = effective_number(self.totals)
         few = (total**2 < 3 * self.squares) | (n_batches < 3)  # by their effective size
         worst[total**2 < 6 * self.squares] *= 2
@@ -339,6 +337,24 @@ class ExactRecommender(Recommender):
         clicks = users.block(slice(0, 1))
         ranks, alphas, weights = self.means.mixture(clicks, users.is_new)
         return draw_ranks_of(clicks.codes, ranks, alphas / self.n_items, weights[0], n_draws, rng)
+
+
+def batch_means(sums: Floats, totals: Floats, k: int) -> tuple[Floats, Floats, Floats]:
+    """``means[row, value]`` of ``sums[batch, row, value]``, of weights times values, over
+    ``totals[batch, row]``, of weights; their errors, from how the batches differ; and the largest
+    error of the k largest means of each row."""
+    means, squares = np.zeros((2, *sums.shape[1:]))
+    for batch in sums:  # one by one, so that a row has the same bits whichever rows are with it
+        means += batch
+    total = effective_number(totals)[0][:, None]
+    means /= total
+    for batch, weights in zip(sums, totals, strict=True):
+        squares += (batch - weights[:, None] * means) ** 2
+    n_used = (totals > 0).sum(axis=0)[:, None]
+    scale = np.where(n_used > 1, n_used / np.maximum(n_used - 1.0, 1.0), np.nan)
+    errors = np.sqrt(scale * squares) / total
+    least = np.partition(means, -k, axis=1)[:, -k, None]
+    return means, errors, np.where(means >= least, errors, 0.0).max(axis=1)
 
 
 def effective_number(totals: Floats) -> tuple[Floats, Floats]:

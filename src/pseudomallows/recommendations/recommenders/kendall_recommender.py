@@ -14,14 +14,20 @@ from ...engines.executors import Executor, blocks
 from ...engines.memory import check_table
 from ...kernels.click_rows import ClickRows
 from ...kernels.kendall import next_items as kernels
-from ...kernels.kendall.click_sums import draw_kendall_users
 from ...kernels.kendall.next_items import KendallDraws, NextTables
-from ...kernels.streams import Streams
-from ...laws.own_laws import N_NEAR, OwnKendallLaw
+from ...laws.own_laws import N_NEAR, OwnKendallLaw, draw_kendall_ranks_of
 from ...personal.next_tables import GridTables
 from ...posterior.posterior import Posterior, common_consensus
-from ...rankings import orderings_of
-from .recommender import Floats, Items, NextItems, Recommender, Users, logs_of
+from .recommender import (
+    Floats,
+    Items,
+    NextItems,
+    Recommender,
+    Users,
+    as_rows,
+    clicked_items,
+    logs_of,
+)
 
 MOST_LAWS = 1024  # clusters of draws that are averaged: the standard error is at most 0.5 / 32
 # Places whose probabilities are tabulated one by one, and down to which the best are sought.
@@ -47,18 +53,8 @@ class KendallRecommender(Recommender):
         logs = self._law.log_binomials_of(max(sizes, default=0))
         tables = NextTables(logs, *self.tables.of(window, [self.n_items - size for size in sizes]))
 
-        def table(part: slice) -> tuple[Floats, None]:
-            by_item = np.empty((part.stop - part.start, self.n_items))
-            kernels.kendall_probabilities(
-                users.block(part),
-                self.draws,
-                tables.log_binomials,
-                window,
-                self.n_clusters,
-                users.is_new,
-                by_item,
-            )
-            return by_item, None
+        def table(part: slice) -> tuple[Floats, Floats]:
+            return some(part, as_rows(~clicked_items(users.block(part), self.n_items)))
 
         def fill(part: slice, items: Items, best: Floats, errors: Floats | None) -> None:
             none = np.empty((0, 0)) if errors is None else errors
@@ -67,13 +63,8 @@ class KendallRecommender(Recommender):
             kernels.kendall_best_rows(*arrays, rules, items, best, none)
 
         def some(part: slice, wanted: ClickRows) -> tuple[Floats, Floats]:
-            means, errors = np.zeros((2, part.stop - part.start, self.n_items))
             rules = (self.n_clusters, users.is_new, LEFT_OUT)
-            clicks = users.block(part)
-            kernels.kendall_some_probabilities(
-                clicks, self.draws, tables, rules, wanted, means, errors
-            )
-            return means, errors
+            return means_of(users.block(part), self.draws, tables, rules, wanted)
 
         memberships = functools.partial(self.memberships, users, executor)
         is_few = self.n_items <= N_TOP or k <= N_TOP // 2
@@ -92,8 +83,9 @@ class KendallRecommender(Recommender):
         """The probabilities by the laws of each cluster, which take turns."""
         clicks = users.block(slice(0, 1))
         weights, logs = self._weights(clicks, users.is_new)[0], self._law.log_binomials_of(0)
-        shares = np.zeros(self.n_clusters)
-        probabilities = np.zeros((self.n_clusters, 1, self.n_items))
+        unclicked = as_rows(~clicked_items(clicks, self.n_items))
+        lines, near, places, far = self.tables.of(window, [len(unclicked.codes)])
+        shares, probabilities = np.zeros(self.n_clusters), np.zeros((self.n_clusters, self.n_items))
         for cluster in range(self.n_clusters):
             own = slice(cluster, None, self.n_clusters)
             shares[cluster] = weights[own].sum()
@@ -101,29 +93,27 @@ class KendallRecommender(Recommender):
                 ranks, tops = (np.ascontiguousarray(part[:, own]) for part in self.draws[:2])
                 own_logs = np.maximum(logs_of(weights[own]), -1e300)
                 mine = KendallDraws(ranks, tops, self.draws.rates[own].copy(), own_logs)
-                kernels.kendall_probabilities(
-                    clicks, mine, logs, window, 1, False, probabilities[cluster]
-                )
-        return shares, shares[:, None] * probabilities[:, 0]
+                some = (np.ascontiguousarray(part[:, :, own]) for part in (near, far))
+                tables = NextTables(logs, lines, next(some), places, next(some))
+                means, _ = means_of(clicks, mine, tables, (1, False, 0.0), unclicked)
+                probabilities[cluster] = means[0]
+        return shares, shares[:, None] * probabilities
 
     def _weights(self, clicks: ClickRows, is_new: bool) -> Floats:
         """``weights[row, g]``."""
-        n_rows = len(clicks.starts) - 1
-        weights = np.empty((n_rows, len(self._alphas)))
+        weights = np.empty((len(clicks.starts) - 1, len(self._alphas)))
         logs = self._law.log_binomials_of(int(np.diff(clicks.starts).max(initial=0)))
-        for row in range(n_rows):
-            mine = clicks.codes[clicks.starts[row] : clicks.starts[row + 1]]
-            kernels.weigh_laws(mine, self.draws, logs, self.n_clusters, is_new, weights[row])
+        kernels.weigh_rows(clicks, self.draws, logs, self.n_clusters, is_new, weights)
         return weights
 
     def new_memberships(self, users: Users, executor: Executor) -> Floats:
         """By the exact probability of the clicks under each draw and cluster."""
-        logs = self._law.log_binomials_of(int(users.clicks.n_clicks.max(initial=0)))
-        memberships = np.empty((users.clicks.n_users, self.n_clusters))
+        memberships = np.zeros((users.clicks.n_users, self.n_clusters))
 
         def work(part: slice) -> None:
-            mine = (users.block(part), self.draws, logs, self.n_clusters)
-            kernels.kendall_memberships(*mine, memberships[part])
+            weights = self._weights(users.block(part), is_new=True)
+            for draw in range(0, weights.shape[1], self.n_clusters):
+                memberships[part] += weights[:, draw : draw + self.n_clusters]
 
         list(executor.map(work, blocks(users.clicks.n_users)))
         return memberships
@@ -133,14 +123,22 @@ class KendallRecommender(Recommender):
         check_table(self.n_items, "counts of ranks")
         clicks = users.block(slice(0, 1))
         weights = self._weights(clicks, users.is_new)[0]
-        numbers, user = rng.multinomial(n_draws, weights / weights.sum()), np.zeros(1, np.int64)
-        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
-        seed, none = int(rng.integers(2**63)), np.empty((0, 0), dtype=np.int32)
-        for g in np.flatnonzero(numbers).tolist():
-            streams = Streams(seed, g, user, numbers[g : g + 1])
-            law = (orderings_of(self.draws.ranks[:, g]), self.draws.rates[g])
-            draw_kendall_users(streams, clicks, *law, counts, none)
-        return counts
+        mixture = self.draws.ranks.T, self.draws.rates, weights / weights.sum()
+        codes = clicks.codes[clicks.starts[0] : clicks.starts[1]]
+        return draw_kendall_ranks_of(codes, *mixture, n_draws, rng)
+
+
+def means_of(
+    clicks: ClickRows,
+    draws: KendallDraws,
+    tables: NextTables,
+    rules: tuple[int, bool, float],
+    wanted: ClickRows,
+) -> tuple[Floats, Floats]:
+    """``probabilities[row, item]`` of the wanted items, and their errors."""
+    means, errors = np.zeros((2, len(clicks.starts) - 1, draws.ranks.shape[0]))
+    kernels.kendall_some_probabilities(clicks, draws, tables, rules, wanted, means, errors)
+    return means, errors
 
 
 def some_draws(posterior: Posterior) -> tuple[KendallDraws, Floats]:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ...data.blocks import Clicks
 from ...engines.executors import Executor
-from ...kernels.click_rows import ClickRows, slice_clicks
-from ...kernels.look_up import choose_best
+from ...kernels.click_rows import ClickRows, ranks_of_clicks, slice_clicks
 from ...personal.next_tables import GridTables
 from ..item_filter import ItemFilter
 
@@ -76,8 +75,25 @@ class NextItems(NamedTuple):
             self.fill_few(part, items, probabilities)
             return
         table, table_errors = self.table(part)
-        choose_best(self.users.block(part), table, self.consensus, items, probabilities)
+        is_out = clicked_items(self.users.block(part), table.shape[1])
+        self._fill_unseen(table, is_out, items, probabilities)
         _fill_errors(items, table_errors, errors)
+
+    def _fill_unseen(
+        self, table: Floats, is_out: NDArray[np.bool_], items: Items, probabilities: Floats
+    ) -> None:
+        """Fill the best items of each row that are not out. Those that agree to 12 digits are tied,
+        and the better rank in the consensus wins."""
+        n_items, k = table.shape[1], min(items.shape[1], table.shape[1])
+        digits = np.rint(table * 1e12).astype(np.int64)
+        keys = np.where(is_out, -1, (digits + 1) * (n_items + 1) - self.consensus)
+        best = np.argpartition(-keys, k - 1, axis=1)[:, :k]
+        order = np.argsort(-np.take_along_axis(keys, best, axis=1), axis=1)
+        best = np.take_along_axis(best, order, axis=1)
+        is_filled = ~np.take_along_axis(is_out, best, axis=1)
+        stated = np.minimum(np.take_along_axis(table, best, axis=1), 1.0)
+        items[:, :k][is_filled] = best[is_filled]
+        probabilities[:, :k][is_filled] = stated[is_filled]
 
     def fill_allowed(
         self, part: slice, choice: ItemFilter, items: Items, probabilities: Floats, errors: Floats
@@ -88,7 +104,7 @@ class NextItems(NamedTuple):
         wanted = items.shape[1] + int(hidden.sum(axis=1).max(initial=0))
         wanted = min(wanted, hidden.shape[1])
         is_quick = self.fill_few is not None or self.fill_with_errors is not None
-        is_out = _with_clicks(hidden, self.users.block(part))
+        is_out = hidden | clicked_items(self.users.block(part), hidden.shape[1])
         if is_quick and wanted <= MOST_FEW:
             self._fill_more(part, hidden, wanted, (items, probabilities, errors))
             n_left = np.minimum((~is_out).sum(axis=1), items.shape[1])
@@ -98,8 +114,8 @@ class NextItems(NamedTuple):
         if self.some is None:
             table, table_errors = self.table(part)
         else:
-            table, table_errors = self.some(part, _as_rows(~is_out))
-        choose_best(_as_rows(is_out), table, self.consensus, items, probabilities)
+            table, table_errors = self.some(part, as_rows(~is_out))
+        self._fill_unseen(table, is_out, items, probabilities)
         _fill_errors(items, table_errors, errors)
 
     def _fill_more(
@@ -129,16 +145,12 @@ def _fill_errors(items: Items, table: Floats | None, errors: Floats | None) -> N
         errors[is_filled] = np.take_along_axis(table, np.maximum(items, 0), axis=1)[is_filled]
 
 
-def _with_clicks(hidden: NDArray[np.bool_], clicks: ClickRows) -> NDArray[np.bool_]:
-    """What is hidden or clicked."""
-    starts, codes = clicks
-    owners = np.repeat(np.arange(len(hidden)), np.diff(starts))
-    is_out = hidden.copy()
-    is_out[owners, codes[starts[0] : starts[-1]]] = True
-    return is_out
+def clicked_items(clicks: ClickRows, n_items: int) -> NDArray[np.bool_]:
+    """``[row, item]``: is it clicked?"""
+    return ranks_of_clicks(clicks, n_items) == 1
 
 
-def _as_rows(mask: NDArray[np.bool_]) -> ClickRows:
+def as_rows(mask: NDArray[np.bool_]) -> ClickRows:
     """The items of each row of a mask."""
     starts = np.append(0, np.cumsum(mask.sum(axis=1)))
     return ClickRows(starts, np.nonzero(mask)[1].astype(np.int32))
