@@ -32,6 +32,9 @@ def test_every_help_ends_in_an_example_that_runs(here, capsys):
     known = "".join(f"user 001,item {place:02}\n" for place in range(1, 51))
     (here / "later.csv").write_text(f"user,item\nzoe,item 07\n{known}")
     for name in [name for name in found if name not in ("demo", "prepare", "serve")]:
+        if name == "distances":  # fifteen fits: fewer users are enough to see that it runs
+            rows = (here / "clicks.csv").read_text().splitlines(keepends=True)
+            (here / "clicks.csv").write_text("".join(rows[:200]))
         assert main(shlex.split(found[name])) == 0, found[name]
     assert sorted(os.listdir(here)) == [
         "clicks.csv",

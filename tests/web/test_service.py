@@ -1,6 +1,7 @@
 """The service: versions that take over, refits now and then."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -9,7 +10,7 @@ from pseudomallows.web import service as service_module
 from pseudomallows.web.jobs.refits import Refits
 from pseudomallows.web.models.versions import Versions
 from pseudomallows.web.stores.sqlite import SqliteStore
-from webhelp import client_in, script, wait_for_job, wait_until
+from webhelp import client_in, make_model, script, wait_for_job, wait_until
 
 
 @pytest.mark.slow
@@ -113,3 +114,28 @@ def first_of(jobs, place):
     """The name of a job, once it is there."""
     wait_until(lambda: len(jobs) > place)
     return list(jobs)[place]
+
+
+def test_the_consensus_of_a_personal_fit_is_learnt_beside_the_requests(tmp_path, monkeypatch):
+    """And not for what only says that there is one: it may take minutes."""
+    make_model(tmp_path / "m.pm", "personal", n_users=200, n_items=8, with_consensus=True)
+    with client_in(tmp_path) as client:
+        fit = client.app.service.model.posterior
+        assert isinstance(fit, pm.PersonalFit)
+        learn, begun, go = pm.PersonalFit.learn_population, threading.Event(), threading.Event()
+
+        def learn_slowly(self):
+            begun.set()
+            assert go.wait(30)
+            return learn(self)
+
+        monkeypatch.setattr(pm.PersonalFit, "learn_population", learn_slowly)
+        assert client.get("/model").json()["n_clusters"] == 1
+        assert not begun.is_set()
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(client.get, "/consensus")
+            assert begun.wait(30)
+            assert client.get("/healthz").status_code == 200
+            assert client.post("/recommend", json={"clicks": ["item 1"]}).status_code == 200
+            go.set()
+            assert len(answer.result().json()["items"]) == 8

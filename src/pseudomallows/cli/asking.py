@@ -48,8 +48,10 @@ from .arguments import (
 def consensus(options: argparse.Namespace) -> int:
     """The consensus of each cluster, as a table."""
     posterior = load(options.model)
-    if isinstance(posterior, PersonalFit) and posterior.population is not None:
-        posterior = posterior.population
+    if isinstance(posterior, PersonalFit):
+        if posterior.made_population is None and posterior.settings["options"].get("population"):
+            say(options, "learning the consensus of all users, which this fit has left until now")
+        posterior = posterior.population or posterior
     if isinstance(posterior, PersonalFit):
         rows = _most_clicked(options, posterior)
     else:

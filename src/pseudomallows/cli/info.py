@@ -109,13 +109,16 @@ def _about_model(fitted: Fit) -> dict[str, Any]:
 
 def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
     windows = "none" if fitted.correction is None else fitted.correction.windows
-    parts = fitted.settings["options"].get("parts", [])
+    options, population = fitted.settings["options"], fitted.made_population
+    consensus = "learnt when it is asked for" if options.get("population") else ""
+    consensus = consensus if population is None else repr(population)
+    parts = options.get("parts", [])
     blend = {"scores": "; ".join(f"{part['weight']:.0%} {part['part']}" for part in parts)}
     return {
         "alpha": f"{fitted.mean_alpha:.3g}",
         "corrected windows": windows,
         **(blend if parts else {}),
-        **({} if fitted.population is None else {"consensus": repr(fitted.population)}),
+        **({"consensus": consensus} if consensus else {}),
     }
 
 

@@ -16,8 +16,8 @@ from .errors import RETRY, ServiceError, StoreError
 from .jobs.refits import Refit, Refits
 from .jobs.uploads import DEFAULT_LIMITS, UploadLimits, Uploads
 from .metrics import Metrics
-from .models.check_model import check_model
 from .models.model import Clicked, Model, Question
+from .models.summary import check_model
 from .models.versions import Versions, known_changes, known_removals, without_removed
 from .stores.async_store import BRIEF, AsyncStore
 from .stores.open import open_store
@@ -75,7 +75,7 @@ class Service:
             self._forgotten = opened.forgotten()
             number, posterior = self.versions.newest(self._forgotten)
             self.model = Model(posterior, number)
-            self._left = self.model.prepare()
+            self.model.prepare()
         except BaseException:
             opened.close()
             raise
@@ -91,7 +91,7 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
         self._turn, self._checking, self._making = (asyncio.Lock() for _ in range(3))
         self._checked: tuple[int, CheckAnswer] | None = None  # changes of the store by then
-        self._closed, self._refitted = False, 0  # changes of the store by then
+        self._refitted = 0  # changes of the store by then
 
     # Beginning and end
 
@@ -104,11 +104,9 @@ class Service:
             beside.append(_every(self.refit_every, self._refit_if_changed, "no refit"))
         self._tasks += [asyncio.create_task(work) for work in beside]
         self._drop_outdated(self._forgotten)
-        self._behind.submit(self._make_tables, self.model)
 
     async def stop(self) -> None:
         """End jobs, store what waits, close."""
-        self._closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -119,13 +117,6 @@ class Service:
         loop = asyncio.get_running_loop()
         for store in (self.store, self.store.blocking):
             await loop.run_in_executor(None, store.close)
-
-    def _make_tables(self, model: Model) -> None:
-        """The tables that were not made before the port opened."""
-        left = self._left
-        while left and not self._closed and self.model is model:
-            model.prepare_size(left[0])
-            left.pop(0)
 
     # Versions
 
@@ -138,11 +129,10 @@ class Service:
             forgotten = await self.store.ask(lambda store: store.forgotten())
             loop = asyncio.get_running_loop()
             self._seen = number
-            model, left = await loop.run_in_executor(self._behind, self._load, number, forgotten)
-            self.model, self._left, self._seen = model, left, model.number
+            model = await loop.run_in_executor(self._behind, self._load, number, forgotten)
+            self.model, self._seen = model, model.number
             log.info("version %d answers now", model.number)
             self._drop_outdated(forgotten)
-            self._behind.submit(self._make_tables, model)
 
     def _drop_outdated(self, forgotten: int) -> None:
         """Once a version answers that has learned since the last user was removed, those that may
@@ -150,9 +140,9 @@ class Service:
         if 0 < forgotten <= known_removals(self.model.posterior):
             self._behind.submit(self.versions.drop_outdated, forgotten, self.model.number)
 
-    def _load(self, number: int, forgotten: int) -> tuple[Model, list[int]]:
-        """A version and the tables it still lacks; a user who was removed after the refit had
-        looked is taken out first, and the file with the user goes."""
+    def _load(self, number: int, forgotten: int) -> Model:
+        """A version, ready to answer; a user who was removed after the refit had looked is taken
+        out first, and the file with the user goes."""
         posterior = self.versions.load(number)
         if known_removals(posterior) < forgotten:
             own, stored = self.versions.load(1).clicks, self.store.blocking.all_clicks()
@@ -161,7 +151,8 @@ class Service:
             named, number = number, self.versions.save(posterior)
             self.versions.path(named).unlink(missing_ok=True)
         model = Model(posterior, number)
-        return model, model.prepare()
+        model.prepare()
+        return model
 
     async def _look_for_versions(self) -> None:
         fresh = [number for number in self.versions.numbers() if number > self._seen]
@@ -323,7 +314,7 @@ class Service:
             model=model.number,
             n_users=len(model.user_names),
             n_items=len(model.item_names),
-            n_clusters=0 if model.population is None else model.population.n_clusters,
+            n_clusters=model.n_clusters,
             n_clicks=len(model.clicks.codes),
             alpha=model.alphas,
             trusted=trusted,
@@ -381,7 +372,6 @@ class Service:
         gauges = {
             "model_version": ("Number of the version that answers.", float(model.number)),
             "table_bytes": ("Memory of the look-up tables.", float(model.table_bytes())),
-            "tables_left": ("Numbers of clicks without tables yet.", float(len(self._left))),
             "kept_answers_used": ("Answers of this version given again.", float(n_hits)),
             "refit_running": ("Does a refit run?", float(self.refits.is_busy)),
             "store_good": ("Can clicks be kept?", float(is_good)),

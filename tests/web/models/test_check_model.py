@@ -9,9 +9,9 @@ import pseudomallows as pm
 from pseudomallows.data.splits import hide_random
 from pseudomallows.web import service as service_module
 from pseudomallows.web.errors import ServiceError
-from pseudomallows.web.models import check_model as check_module
-from pseudomallows.web.models.check_model import NOTHING, check_model
+from pseudomallows.web.models import summary as check_module
 from pseudomallows.web.models.model import Model
+from pseudomallows.web.models.summary import NOTHING, check_model
 from pseudomallows.web.stores.open import open_store
 from webhelp import Client, make_app, wait_until
 

@@ -137,19 +137,18 @@ class Model:
 
     # Making ready
 
-    def prepare(self, seconds: float = 5.0) -> list[int]:
-        """Compile, make tables for that long, and measure; what is left to make: sizes."""
-        left = self._sizes_at_hand()
-        deadline = time.perf_counter() + seconds
-        while left and time.perf_counter() < deadline:
-            self.prepare_size(left.pop(0))
+    def prepare(self) -> None:
+        """Compile, make tables for 5 seconds, and measure; the others are made when asked for."""
+        deadline = time.perf_counter() + 5.0
+        for n_clicks in self._sizes_at_hand():
+            if time.perf_counter() < deadline:
+                self._recommender.prepare_size(n_clicks, self._window(WINDOW))
         clicked = self.clicked([self.item_names[0]])
         if self.clicks.n_users:  # none are kept of a fit of parts
             row = int(np.argmax(self.clicks.n_clicks > 0))
             clicked = self.clicked_in_fit(row)._replace(row=None)
         for k in (WINDOW, WINDOW, *self._corrected_window()):  # the first of each kind compiles
             self.best(clicked, k)
-        return left
 
     def _corrected_window(self) -> list[int]:
         """A window whose probabilities are corrected, by kernels of their own, if there is one."""
@@ -163,19 +162,25 @@ class Model:
         sizes = [0, *(size for size, _ in counts.most_common())]
         return list(dict.fromkeys(size for size in sizes if size < self.posterior.n_items))
 
-    def prepare_size(self, n_clicks: int) -> None:
-        """Make the tables for all who have that many clicks."""
-        self._recommender.prepare_size(n_clicks, self._window(WINDOW))
-
     def table_bytes(self) -> int:
         """Memory of the tables."""
         return self._recommender.table_bytes()
 
     @property
     def population(self) -> Posterior | None:
-        """What has a consensus: a personal fit may have one of all users."""
+        """What has a consensus: a personal fit may have one of all users, which is learnt when it
+        is first asked for, and that may take long."""
         fit = self.posterior
         return fit.population if isinstance(fit, PersonalFit) else fit
+
+    @property
+    def n_clusters(self) -> int:
+        """How many have a consensus; none is learnt for that."""
+        fit = self.posterior
+        if not isinstance(fit, PersonalFit):
+            return fit.n_clusters
+        is_asked = fit.settings.get("options", {}).get("population") is not None
+        return int(is_asked or fit.made_population is not None)
 
     @property
     def alphas(self) -> list[float]:
