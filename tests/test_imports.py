@@ -149,7 +149,8 @@ def test_every_public_name_is_there_and_documented():
         pseudomallows.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["datasets", "diagnostics", "plots", "scores"])
-def test_public_modules_can_be_imported_from(name):
-    script = f"import pseudomallows.{name} as m, pseudomallows as pm; assert m is pm.{name}"
+def test_public_modules_can_be_imported_from():
+    names = ("datasets", "diagnostics", "plots", "scores")
+    script = "import pseudomallows as pm\n"
+    script += "".join(f"import pseudomallows.{n} as {n}; assert {n} is pm.{n}\n" for n in names)
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -88,7 +88,6 @@ def _run(opened: socket.socket, app: Guard, connections: Connections) -> None:
     """Open the port, and answer until interrupted."""
     model, (host, port) = app.service.model, opened.getsockname()[:2]
     log.info("%s, version %d", model.posterior, model.number)
-    log.info("look-up tables of %.1f MB made", model.table_bytes() / 1e6)
     log.info("open http://%s:%d", host, port)
     gc.collect()
     gc.freeze()  # what is there by now stays, and need not be looked through again
