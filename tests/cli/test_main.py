@@ -70,7 +70,7 @@ def test_every_help_ends_in_an_example_that_runs(here, capsys):
         (["report", "m.pm", "--evaluate", "--hide", "1", "--k", "99"], "k must be at most"),
         (["info", "cut.pm"], "cut.pm: this is a damaged model file"),
         (["info", "pairs.csv"], "pairs.csv, line 3: '3' is compared with itself: drop the row"),
-        (["info", "sides.csv"], "sides.csv, line 1: these are comparisons of pairs"),
+        (["info", "sides.csv"], "if these are comparisons, name the columns user, better and worse"),
         (["info", "bad.csv"], "bad.csv, line 2"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_warning_is_one_line(here, capsys):
         stream.write("user,item\na,x\n,y\nb,y\n")
     assert run("info", "gaps.csv") == 0
     assert capsys.readouterr().err.splitlines() == [
-        "pseudomallows: warning: gaps.csv: 1 of 3 rows have no user or no item and are left out, "
+        "pseudomallows: warning: gaps.csv: 1 of 3 rows have no user and are left out, "
         "the first at line 3"
     ]
 

@@ -50,7 +50,7 @@ def test_a_long_table_has_the_names_that_files_may_have(make, names):
 def test_a_dict_of_columns_is_checked_as_a_frame_is():
     with pytest.raises(ValueError, match="the keys 'user' and 'item', but not as many users"):
         pm.Preferences.from_clicks({"user": [1, 2, 3], "item": [1, 2]})
-    with pytest.raises(ValueError, match="row 1 has no item; 1 rows"):
+    with pytest.raises(ValueError, match="row 1: there is no item; 1 of"):
         pm.Preferences.from_clicks({"user": [1, 2], "item": ["a", None]})
     with pytest.raises(ValueError, match="2 columns for 'item'"):
         pm.Preferences.from_clicks({"user": [1, 2], "movie": [1, 2], "track": [1, 2]})
@@ -178,8 +178,12 @@ def test_names_may_hold_users_and_items_without_clicks():
             {},
             "clicks: no column for 'user': name one of who, item 'user'",
         ),
-        (pd.DataFrame({"user": ["a", None], "item": ["x", "y"]}), {}, "row 1 has no user; 1 rows"),
-        (pl.DataFrame({"user": ["a"], "item": [None]}), {}, "row 0 has no item"),
+        (
+            pd.DataFrame({"user": ["a", None], "item": ["x", "y"]}),
+            {},
+            "row 1: there is no user",
+        ),
+        (pl.DataFrame({"user": ["a"], "item": [None]}), {}, "row 0: there is no item"),
     ],
 )
 def test_bad_clicks_are_refused_with_a_message(clicks, options, message):

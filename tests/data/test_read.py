@@ -63,7 +63,7 @@ def test_reading_prints_nothing_and_the_kind_can_be_asked_for(put, capsys):
         ("user,item,rank\nx,a,1\nx,b,1.5\n", "line 3, column 'rank': wanted a rank, got '1.5'"),
         ("user,item,rank\nx,a,1\nx,b,first\n", "line 3, column 'rank': wanted a rank, got 'first'"),
         ("user,item,rank\nx,a,1\nx,b,9\n", "line 3, column 'rank': wanted a rank from 1 to 2"),
-        ("user,item,rank\nx,a,1\n,b,2\n", "line 3, column 'user': the cell is empty"),
+        ("user,item,rank\nx,a,1\n,b,2\n", "line 3: there is no user; 1 of 2 rows have"),
         ("user,item\na,b\n", "at least 2 items"),
         ("rank1,rank2\na,b\na,a\n", "line 3: 'a' is there twice"),
         ("rank1,rank2,rank3\na,b,c\na,,c\n", "line 3: place 2 is empty"),

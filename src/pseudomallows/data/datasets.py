@@ -271,12 +271,8 @@ def simulate_clicks(
         each cut off at its ends.
     min_clicks, max_clicks : int, optional
         The ends; default 1 and n_items - 3.
-    sizes : sequence of int, optional
-        Users of each cluster; default: as equal as can be.
-    distance : str
-        That of the Mallows distributions.
-    rng : numpy.random.Generator or seed, optional
-        Source of randomness.
+    sizes, distance, rng : optional
+        As in :func:`simulate_rankings`.
 
     Examples
     --------

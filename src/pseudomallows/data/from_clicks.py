@@ -13,9 +13,8 @@ from .blocks import Clicks, keep_core
 from .checks import NO_NAME, check_known, check_n_items, check_names, text_of
 from .columns import USUAL, Layout, is_long, rating_column, time_column
 from .doubts import TRUTH, Counts, advice_on, suspects
-from .preferences import ColumnWarning, DroppedRowsWarning, IgnoredColumnWarning
+from .preferences import ColumnWarning, IgnoredColumnWarning
 from .table import (
-    CodedTable,
     Column,
     Pack,
     RowError,
@@ -239,7 +238,7 @@ def clicks_of_table(
     coded = table.coded_table(places, packs)
     is_whole = coded.has_all()
     if not table.is_file:
-        _refuse_gaps(coded)
+        coded.refuse_gaps()
     # The times, and the rows that count by their rating.
     said: list[ColumnWarning] = []
     when = None
@@ -270,30 +269,13 @@ def clicks_of_table(
     chosen = coded.take(is_click)
     if when is not None and not is_click.all():
         when = when[is_click]
-    (rows,), user_names = join_names([chosen.columns.pop("user")], users, "user")
-    (codes,), item_names = join_names([chosen.columns.pop("item")], items, "item")
+    (rows,), user_names = join_names([chosen.columns["user"]], users, "user")
+    (codes,), item_names = join_names([chosen.columns["item"]], items, "item")
     clicks = clicks_of_pairs(rows, codes, weights, user_names, item_names, when, least_items)
     for warning in said:
         warn(warning)
-    if not is_whole.all():
-        warn(
-            DroppedRowsWarning(
-                f"{table.title}: {int((~is_whole).sum())} of {len(is_whole)} rows have no user or "
-                f"no item and are left out, the first at {table.at(int(is_whole.argmin()))}"
-            )
-        )
+    coded.warn_of_gaps(is_whole)
     return clicks
-
-
-def _refuse_gaps(coded: CodedTable) -> None:
-    """Refuse a row without a user or an item."""
-    for what, column in coded.columns.items():
-        is_gap = column.codes < 0
-        if is_gap.any():
-            raise ValueError(
-                f"{coded.table.where(int(is_gap.argmax()))} has no {what}; {int(is_gap.sum())} "
-                "rows have this problem"
-            )
 
 
 def _ratings(table: Table, place: int, column: Column) -> NDArray[np.float64]:
@@ -340,7 +322,7 @@ def _clicks_of_dict(
     rows = np.repeat(owners, [len(listed) for listed in lists])
     listed = [(name,) for some in lists for name in some]
     coded = table_of_rows("clicks", listed, ["item"]).coded_table({"item": 0})
-    _refuse_gaps(coded)
+    coded.refuse_gaps()
     (codes,), item_names = join_names([coded.columns["item"]], items, "item")
     if times is not None:
         times = _times_of_dict(times, clicks, lists)

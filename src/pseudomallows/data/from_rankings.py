@@ -75,9 +75,19 @@ def rankings_of_lists(
 
 
 def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
+    """Warn if every row would be complete with 1 more. A group of zeros must be seen as one by the
+    next rank (0, 0, 2), for any list of the first few (1, 2, 0, 0) has many zeros."""
     n_users, n_items = ranks.shape
     values = np.asarray(given, dtype=np.float64)
-    if n_users > 1 and n_items > 2 and (values == 0).any(axis=1).all() and _is_zero_based(values):
+    if n_users < 2 or n_items < 3 or not (values == 0).any(axis=1).all():
+        return
+    try:
+        firsts = check_tied_ranks(values + 1)
+    except ValueError:
+        return
+    one_zero, has_rank = (values == 0).sum(axis=1) == 1, (values > 0).any(axis=1)
+    is_shifted = one_zero | (firsts == values + 1).all(axis=1)
+    if (is_shifted & has_rank).all() and firsts.all():
         warn(
             ZeroBasedWarning(
                 "every row has the ranks 0 to n - 1, but here 0 means not ranked, so everybody's "
@@ -85,18 +95,6 @@ def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
                 "ranked, write NaN instead"
             )
         )
-
-
-def _is_zero_based(values: NDArray[np.float64]) -> bool:
-    """Would every row be complete with 1 more? A group of zeros must be seen as one by the next
-    rank (0, 0, 2), for any list of the first few (1, 2, 0, 0) has many zeros."""
-    try:
-        firsts = check_tied_ranks(values + 1)
-    except ValueError:
-        return False
-    one_zero, has_rank = (values == 0).sum(axis=1) == 1, (values > 0).any(axis=1)
-    is_shifted = one_zero | (firsts == values + 1).all(axis=1)
-    return bool((is_shifted & has_rank).all() and firsts.all())
 
 
 def _columns_in_order(

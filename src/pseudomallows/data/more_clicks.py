@@ -119,63 +119,46 @@ def join_clicks(old: Clicks, more: Any) -> Clicks:
     >>> both.users.tolist(), [both.clicks_of(row).tolist() for row in range(3)]
     (['ann', 'bob', 'eve'], [[0, 1], [0, 1], [0]])
     """
-    new = more if isinstance(more, Clicks) else _more_clicks(more, old)
-    codes = _item_codes(old, new)
-    rows = {name: row for row, name in enumerate(old.users.tolist())}
-    _check_alike(rows, new)
-    row_of = np.array([rows.setdefault(name, len(rows)) for name in new.users.tolist()])
-    weights = np.concatenate([old.weights, new.weights[row_of >= old.n_users]])
-    _check_weights(new, weights[row_of])
-    pairs = (
-        np.concatenate([old.owners, np.repeat(row_of, new.n_clicks)]),
-        np.concatenate([old.codes.astype(np.int64), codes[new.codes]]),
-    )
-    names = (object_array(list(rows)), old.items)
-    return clicks_of_pairs(*pairs, weights, *names, stacked([old, new], "times"))
-
-
-def _more_clicks(more: Any, old: Clicks) -> Clicks:
-    if isinstance(more, Preferences):
+    if isinstance(more, Preferences) and not isinstance(more, Clicks):
         raise TypeError(f"more must be clicks, as the fit is of clicks, got {more!r}")
     try:
-        return Preferences.from_clicks(more, items=old.items.tolist())
+        given = isinstance(more, Clicks)
+        new = more if given else Preferences.from_clicks(more, items=old.items.tolist())
     except ValueError as error:
         advice = f"; {ANEW}" if str(error).startswith("unknown item") else ""
         raise ValueError(f"more: {error}{advice}") from None
-
-
-def _item_codes(old: Clicks, new: Clicks) -> NDArray[np.int64]:
-    """``codes[item of new]`` is the item of `old` that has its name, -1 if nobody clicked it."""
+    # The item of `old` that has the name of each of `new`; those that nobody clicked need none.
     codes = _codes(new.items, old.items)
     strange = new.items[(codes < 0) & (new.item_counts() > 0)].tolist()
     if strange:
         others = f" and {len(strange) - 3} more" if len(strange) > 3 else ""
         shown = ", ".join(map(repr, strange[:3]))
         raise ValueError(f"more has items that the fit does not know: {shown}{others}; {ANEW}")
-    return codes
-
-
-def _check_alike(rows: dict[Any, int], new: Clicks) -> None:
-    """Refuse a user named 7 beside one named "7": likely one person, read in two ways."""
-    names = {str(name): name for name in rows}
+    # The rows; a user named 7 beside one named "7" is likely one person, read in two ways.
+    rows = {name: row for row, name in enumerate(old.users.tolist())}
+    alike = {str(name): name for name in rows}
     for name in new.users.tolist():
-        if name not in rows and str(name) in names:
+        if name not in rows and str(name) in alike:
             raise ValueError(
-                f"more has the user {name!r} and the fit {names[str(name)]!r}: give names of the "
+                f"more has the user {name!r} and the fit {alike[str(name)]!r}: give names of the "
                 "same type"
             )
-
-
-def _check_weights(new: Clicks, weights: NDArray[np.int64]) -> None:
-    """A user of both has the weight of the fit, unless another is asked for."""
-    wrong = (new.weights != 1) & (new.weights != weights)
+    row_of = np.array([rows.setdefault(name, len(rows)) for name in new.users.tolist()])
+    weights = np.concatenate([old.weights, new.weights[row_of >= old.n_users]])
+    wrong = (new.weights != 1) & (new.weights != weights[row_of])
     if wrong.any():
         row = int(wrong.argmax())
+        wanted = weights[row_of[row]]
         raise ValueError(
             f"more has the user {new.users[row]!r} with weight {new.weights[row]}, and the fit "
-            f"with {weights[row]}; give {weights[row]}, or 1; {int(wrong.sum())} users have this "
-            "problem"
+            f"with {wanted}; give {wanted}, or 1; {int(wrong.sum())} users have this problem"
         )
+    pairs = (
+        np.concatenate([old.owners, np.repeat(row_of, new.n_clicks)]),
+        np.concatenate([old.codes.astype(np.int64), codes[new.codes]]),
+    )
+    names = (object_array(list(rows)), old.items)
+    return clicks_of_pairs(*pairs, weights, *names, stacked([old, new], "times"))
 
 
 # Files

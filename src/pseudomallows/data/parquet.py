@@ -39,7 +39,8 @@ def parquet_table(source: Source, may_be_empty: bool = False) -> Table:
     sizes: list[int] = []
     for part in parts:
         with _open(part) as file:
-            headers.append(_columns_of(part, file))
+            names = [str(name).strip() for name in file.schema_arrow.names]
+            headers.append(part.names(names, None))
             sizes.append(file.metadata.num_rows)
     names = headers[0]
     places_of = [_places(part, names, mine) for part, mine in zip(parts, headers, strict=True)]
@@ -91,18 +92,19 @@ def _read(part: Source, places: list[int]) -> Iterator[list[Any]]:
                 found[-1] = pl.repeat(None, batch.num_rows, dtype=pl.Null, eager=True)
                 yield [found[place] for place in places]
                 n_rows += batch.num_rows
-        _check_rows(part, file, n_rows)
+        if n_rows != file.metadata.num_rows:  # pages of no known kind are passed over
+            raise part.error(
+                None,
+                f"this Parquet file is damaged: it announces {file.metadata.num_rows} rows, and "
+                f"{n_rows} can be read",
+            )
 
 
 def rows_as_text(table: Table) -> list[Row]:
     """Every row as text."""
-    columns, _ = table.read(dict.fromkeys(range(len(table.names)), list_of_texts))
+    packs = dict.fromkeys(range(len(table.names)), lambda column: list(map(text_of, column)))
+    columns, _ = table.read(packs)
     return [(line, list(row)) for line, row in enumerate(zip(*columns.values(), strict=True), 2)]
-
-
-def list_of_texts(column: Any) -> list[str]:
-    """The cells of a column as text."""
-    return [text_of(value) for value in column.to_list()]
 
 
 def read_part(path: str | os.PathLike[str]) -> Clicks:
@@ -129,16 +131,6 @@ def read_part(path: str | os.PathLike[str]) -> Clicks:
     return Clicks(ones, users, items, *rows_of_pairs(rows, codes, len(users), len(items)))
 
 
-def _check_rows(source: Source, file: Any, n_rows: int) -> None:
-    """Refuse a file in which pages are passed over, as those of no known kind are."""
-    if n_rows != file.metadata.num_rows:
-        raise source.error(
-            None,
-            f"this Parquet file is damaged: it announces {file.metadata.num_rows} rows, and "
-            f"{n_rows} can be read",
-        )
-
-
 def _parts(source: Source) -> list[Source]:
     """The file itself, or those of a folder, by name."""
     if source.path is None or not source.path.is_dir():
@@ -163,10 +155,6 @@ def _open(source: Source) -> Iterator[Any]:
         )
     with file:
         yield file
-
-
-def _columns_of(source: Source, file: Any) -> list[str]:
-    return source.names([str(name).strip() for name in file.schema_arrow.names], None)
 
 
 @contextmanager

@@ -184,16 +184,10 @@ class Preferences(ABC):
             column), for each number that a sparse matrix stores (in the order of its ``tocoo()``),
             an array of the shape of a dense one, or a dict {user: [time, ...]}. Of an item that a
             user has clicked several times, the first time is kept.
-        columns : dict or list, optional
-            Of a long frame: the names of its columns, by what they are, such as
-            ``{"user": "visitor", "item": "sku", "time": "when", "rating": "stars"}``; what is not
-            named is found by its usual names. Of rows like ``[("ann", "tea", 9), ...]``, or of an
-            array of such rows: the list of what they hold, such as ``["user", "item", "time"]``.
-        min_rating : float, optional
-            The lowest rating that counts as a click; rows below it, or without one, are left out.
-            Default: every row counts, and a warning says how many ratings are low.
-        min_clicks : int, optional
-            Drop users and items with fewer clicks, repeatedly, until all have that many.
+        columns, min_rating, min_clicks : optional
+            Of a long frame: as in :func:`read`. Of rows like ``[("ann", "tea", 9), ...]``, or of an
+            array of such rows, `columns` is the list of what they hold, such as ``["user", "item",
+            "time"]``.
 
         Examples
         --------

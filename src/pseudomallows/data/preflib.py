@@ -59,7 +59,9 @@ def _split(source: Source, text: str) -> tuple[dict[int, str], list[tuple[int, s
             None, "there are no lines '# ALTERNATIVE NAME 1: ...': is this a PrefLib file of today?"
         )
     _check_number(source, text, "ALTERNATIVES", len(names))
-    return _different(names), lines
+    counts = Counter(names.values())  # names that appear twice get their number
+    names = {n: f"{name} ({n})" if counts[name] > 1 else name for n, name in names.items()}
+    return names, lines
 
 
 def _check_number(source: Source, text: str, what: str, number: int) -> None:
@@ -107,11 +109,3 @@ def _parse(
                 "must have all: is it truncated?",
             )
         yield int(count), [[labels[item] for item in group] for group in groups if group]
-
-
-def _different(names: dict[int, str]) -> dict[int, str]:
-    """Names by number, those that appear twice with their number."""
-    counts = Counter(names.values())
-    return {
-        number: f"{name} ({number})" if counts[name] > 1 else name for number, name in names.items()
-    }

@@ -150,27 +150,28 @@ def read_as(
     elif source.ending in SHEETS:
         rows = list(sheet_rows(source))
         first, is_bare = header_of(source, rows[:10], kind)
-        prefs, said = _prefs_of_rows(source, first, rows[not is_bare :], kind)
+        rows = rows[not is_bare :]
+        forms = (lambda: table_of_rows(source, first, rows), lambda: rows)
+        prefs, said = prefs_of_table(source, first, kind, *forms)
     elif source.ending in JSON:
-        lines = json_rows(source, decode(source, encoding))
-        prefs, said = _prefs_of_rows(source, *lines, kind, has_header=True)
+        first, lines = json_rows(source, decode(source, encoding))
+        rows = list(lines)
+        forms = (lambda: table_of_rows(source, first, rows), lambda: rows)
+        prefs, said = prefs_of_table(source, first, kind, *forms, has_header=True)
     else:
         text = open_text(source, encoding, kind)
         prefs, said = prefs_of_table(source, text.header, kind, text.table, text.rows)
     if isinstance(prefs, Clicks):
         prefs = _finish_clicks(source, prefs, {"kind": kind, "encoding": encoding})
-    elif layout.call().keys() - {"sep", "header"} and not _names_users(layout, prefs):
-        raise source.error(None, f"columns, min_rating and min_clicks are for clicks, not {said}")
+    else:  # of comparisons, the column of users may be said
+        given = set(layout.call()) - {"sep", "header"}
+        is_fine = isinstance(prefs, Pairs) and set(layout.columns or ()) == {"user"}
+        if given - ({"columns"} if is_fine else set()):
+            raise source.error(
+                None, f"columns, min_rating and min_clicks are for clicks, not {said}"
+            )
     notes = f" ({'; '.join(source.notes)})" if source.notes else ""
     return prefs, f"{source.name}: read as {said}{notes}: {prefs}"
-
-
-def _prefs_of_rows(
-    source: Source, header: Row, rows: Iterable[Row], kind: str | None, has_header: bool = False
-) -> tuple[Any, str]:
-    """The data of rows of text."""
-    forms = (lambda: table_of_rows(source, header, rows), lambda: rows)
-    return prefs_of_table(source, header, kind, *forms, has_header)
 
 
 def prefs_of_table(
@@ -215,12 +216,6 @@ def prefs_of_table(
             raise
         raise source.error(None, str(error)) from None
     return (data if items is None else data.rename(items=source.items)), chosen
-
-
-def _names_users(layout: Layout, prefs: Rankings | Pairs) -> bool:
-    """Is the column of users all that was said of a table of comparisons?"""
-    has_columns = layout.call().keys() <= {"sep", "header", "columns"}
-    return has_columns and isinstance(prefs, Pairs) and set(layout.columns or ()) == {"user"}
 
 
 def _check_layout(source: Source) -> None:

@@ -60,19 +60,17 @@ def _check_size(source: Source, content: bytes) -> None:
                 raise WrongFileError(f"is damaged: {wrong}")
             for name in opened.namelist():
                 with suppress(ET.ParseError), opened.open(name) as member:
-                    _check_extent(source, *_extent(member))
+                    n_rows, n_columns = _extent(member)
+                    needed, available = CELL * n_rows * n_columns, available_memory()
+                    if available is not None and needed > available:
+                        raise TooLargeError(
+                            f"{source.name}: there are cells down to row {n_rows:,} and up to "
+                            f"column {n_columns:,}, too many for the memory ({as_size(needed)}, "
+                            f"and {as_size(available)} are available): delete what is far from "
+                            "the table"
+                        )
     except WrongFileError as error:
         raise source.error(None, f"this spreadsheet cannot be read: the file {error}") from None
-
-
-def _check_extent(source: Source, n_rows: int, n_columns: int) -> None:
-    needed, available = CELL * n_rows * n_columns, available_memory()
-    if available is not None and needed > available:
-        raise TooLargeError(
-            f"{source.name}: there are cells down to row {n_rows:,} and up to column "
-            f"{n_columns:,}, too many for the memory ({as_size(needed)}, and "
-            f"{as_size(available)} are available): delete what is far from the table"
-        )
 
 
 def _extent(stream: IO[bytes]) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -194,21 +195,28 @@ class CodedTable:
     def whole_rows(self) -> CodedTable:
         """Without the rows in which something is missing, which a warning counts."""
         is_whole = self.has_all()
-        if not is_whole.all():
-            missing = [what for what, column in self.columns.items() if (column.codes < 0).any()]
-            first = int(self.rows[is_whole.argmin()])
-            warn(
-                DroppedRowsWarning(
-                    f"{self.table.title}: {int((~is_whole).sum())} of {len(is_whole)} rows have no "
-                    f"{' or '.join(missing)} and are left out, the first at "
-                    f"{self.table.at(first)}"
-                )
-            )
         if not is_whole.any():
             raise ValueError(
                 f"{self.table.title} is empty: no row has all of {', '.join(self.columns)}"
             )
+        self.warn_of_gaps(is_whole)
         return self.take(is_whole)
+
+    def warn_of_gaps(self, is_whole: NDArray[np.bool_]) -> None:
+        """Count the rows that are left out, if there are any."""
+        if not is_whole.all():
+            missing = [what for what, column in self.columns.items() if (column.codes < 0).any()]
+            words = (
+                f"{self.table.title}: {int((~is_whole).sum())} of {len(is_whole)} rows have no "
+                f"{' or '.join(missing)} and are left out, the first at "
+                f"{self.table.at(int(self.rows[is_whole.argmin()]))}"
+            )
+            warn(DroppedRowsWarning(words))
+
+    def refuse_gaps(self) -> None:
+        """Refuse the first row in which something is missing."""
+        for what, column in self.columns.items():
+            self.refuse(column.codes < 0, partial(_no, what))
 
     def refuse(self, wrong: NDArray[np.bool_], problem: Callable[[int], str]) -> None:
         """Say what is wrong with the first row that is, if one is, and how many are."""
@@ -221,6 +229,10 @@ class CodedTable:
         """What a row has in a column."""
         column = self.columns[what]
         return column.names[column.codes[row]]
+
+
+def _no(what: str, _: int) -> str:
+    return f"there is no {what}"
 
 
 # Tables in memory

@@ -308,10 +308,7 @@ def rankings_of_long_table(table: Table) -> Rankings:
     places = table.find("long-rankings")
     at_rank = places.pop("rank")
     coded = table.coded_table(places, {at_rank: as_codes()})
-    for what, place in places.items():
-        is_gap = coded.columns[what].codes < 0
-        if is_gap.any():
-            raise table.error("the cell is empty", int(is_gap.argmax()), table.names[place])
+    coded.refuse_gaps()
     (rows,), users = join_names([coded.columns["user"]], None, "user")
     (columns,), items = join_names([coded.columns["item"]], None, "item")
     codes, values = distinct(coded.others[at_rank])

@@ -74,7 +74,7 @@ def test_the_client_is_told_what_of_a_file_was_not_heeded(tmp_path, monkeypatch,
         assert (answer["users"], answer["items"], answer["clicks"]) == (1, 2, 2)
         column, dropped = answer["warnings"]
         assert "'rating'" in column
-        assert dropped.startswith("the file: 1 of 3 rows have no user or no item")
+        assert dropped.startswith("the file: 1 of 3 rows have no user ")
         assert f"upload {answer['upload']}: {dropped}" in caplog.text
         assert send("user,item\nann,item 1\nann,item 2\n")["warnings"] == []
 
