@@ -70,7 +70,10 @@ def test_every_help_ends_in_an_example_that_runs(here, capsys):
         (["report", "m.pm", "--evaluate", "--hide", "1", "--k", "99"], "k must be at most"),
         (["info", "cut.pm"], "cut.pm: this is a damaged model file"),
         (["info", "pairs.csv"], "pairs.csv, line 3: '3' is compared with itself: drop the row"),
-        (["info", "sides.csv"], "if these are comparisons, name the columns user, better and worse"),
+        (
+            ["info", "sides.csv"],
+            "if these are comparisons, name the columns user, better and",
+        ),
         (["info", "bad.csv"], "bad.csv, line 2"),
     ],
 )

@@ -120,8 +120,7 @@ def _clicks_of_matrix(
         if table.ndim != 2 or table.size == 0:
             raise ValueError(f"clicks must be a table of users and items, got shape {table.shape}")
         _check_counts(table, table.shape)
-        _refuse_pairs_of_names(clicks, table)
-        _refuse_two_columns(clicks, table)
+        _refuse_names(clicks, table)
         rows, columns = np.nonzero(table)
         shape = table.shape
         when = None
@@ -145,24 +144,19 @@ def _given_times(times: Any, count: int, what: str) -> NDArray[np.float64] | Non
     return seconds
 
 
-def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
-    """Refuse rows that may be of user and item: two columns, or tuples of up to four, that have
-    more than zeros and ones."""
+def _refuse_names(clicks: Any, table: NDArray[Any]) -> None:
+    """Refuse what may be rows of user and item (two columns, or tuples of up to four, that have
+    more than zeros and ones), or a list of users and one of items."""
+    (n_rows, n_columns), is_list = table.shape, isinstance(clicks, list | tuple)
     is_tuples = isinstance(clicks, list) and isinstance(clicks[0], tuple)
-    may_be_pairs = 2 <= table.shape[1] <= (4 if is_tuples else 2)
-    if may_be_pairs and not np.isin(table, (0, 1)).all():
+    if 2 <= n_columns <= (4 if is_tuples else 2) and not np.isin(table, (0, 1)).all():
         raise ValueError(
-            f"clicks has {len(table)} rows of {table.shape[1]} numbers, not all of them 0 or 1: "
-            f"{PAIRS}; for a matrix of counts give counts > 0"
+            f"clicks has {n_rows} rows of {n_columns} numbers, not all of them 0 or 1: {PAIRS}; "
+            "for a matrix of counts give counts > 0"
         )
-
-
-def _refuse_two_columns(clicks: Any, table: NDArray[Any]) -> None:
-    """Refuse two lists that may be of users and of items; as a matrix, they would say nothing."""
-    may_be_columns = isinstance(clicks, list | tuple) and len(table) == 2 and table.shape[1] > 2
-    if may_be_columns and (table > 0).all() and (table != 1).any():
+    if is_list and n_rows == 2 < n_columns and (table > 0).all() and (table != 1).any():
         raise ValueError(
-            f"clicks has two rows of {table.shape[1]} numbers, all above 0: if they are users and "
+            f"clicks has two rows of {n_columns} numbers, all above 0: if they are users and "
             "items, give {'user': users, 'item': items}; if they are counts, give counts > 0 as an "
             "array (but both users have then clicked every item)"
         )
@@ -325,19 +319,14 @@ def _clicks_of_dict(
     coded.refuse_gaps()
     (codes,), item_names = join_names([coded.columns["item"]], items, "item")
     if times is not None:
-        times = _times_of_dict(times, clicks, lists)
+        if not isinstance(times, Mapping):
+            raise TypeError(f"times must be a dict, as clicks is, got {type(times).__name__}")
+        for user, some in zip(clicks, lists, strict=True):
+            if user not in times or len(times[user]) != len(some):
+                raise ValueError(f"times must have {len(some)} times for {user!r}, one an item")
+        times = [time for user in clicks for time in times[user]]
     when = _given_times(times, len(rows), "click")
     return clicks_of_pairs(rows, codes, weights, everybody, item_names, when)
-
-
-def _times_of_dict(times: Any, clicks: Mapping[Any, Any], lists: list[list[Any]]) -> list[Any]:
-    """The times of {user: [item, ...]}, given as {user: [time, ...]}."""
-    if not isinstance(times, Mapping):
-        raise TypeError(f"times must be a dict, as clicks is, got {type(times).__name__}")
-    for user, listed in zip(clicks, lists, strict=True):
-        if user not in times or len(times[user]) != len(listed):
-            raise ValueError(f"times must have {len(listed)} times for {user!r}, one an item")
-    return [time for user in clicks for time in times[user]]
 
 
 def clicks_of_pairs(

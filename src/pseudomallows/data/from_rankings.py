@@ -29,7 +29,15 @@ def rankings_of_table(
             users = list(rankings.index)
         table = table_of("rankings", rankings)
         refuse_pairs(table.names)
-        items, places = _columns_in_order(table.names, items)
+        names = table.names if items is None else check_names(items, len(table.names), "items")
+        items = list(names)
+        strange = [name for name in items if name not in table.names]
+        if strange:
+            raise ValueError(
+                f"items has {strange[0]!r}, which is not a column; the columns are "
+                f"{table.names[:5]}: to rename them use .rename(items=...)"
+            )
+        places = [table.names.index(name) for name in items]
         packs = {place: partial(_ranks_of, name=table.names[place]) for place in places}
         columns, _ = table.read(packs)
         rankings = np.column_stack([columns[place] for place in places])
@@ -95,22 +103,6 @@ def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
                 "ranked, write NaN instead"
             )
         )
-
-
-def _columns_in_order(
-    columns: list[Hashable], items: Sequence[Hashable] | None
-) -> tuple[list[Hashable], list[int]]:
-    """The items, and the columns they are in."""
-    if items is None:
-        return columns, list(range(len(columns)))
-    wanted = check_names(items, len(columns), "items").tolist()
-    strange = [name for name in wanted if name not in columns]
-    if strange:
-        raise ValueError(
-            f"items has {strange[0]!r}, which is not a column; the columns are {columns[:5]}: to "
-            "rename them use .rename(items=...)"
-        )
-    return wanted, [columns.index(name) for name in wanted]
 
 
 def _ranks_of(column: Column, name: Hashable) -> NDArray[np.float64]:

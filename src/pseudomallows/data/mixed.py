@@ -189,13 +189,13 @@ class Mixed(Preferences):
                 runs[-1].append(part)
             else:
                 runs.append([part])
-        joined = [run[0] if len(run) == 1 else run[0].stack(run, _names(run)) for run in runs]
+        names = [np.concatenate([part.users for part in run]) for run in runs]
+        joined = [
+            run[0] if len(run) == 1 else run[0].stack(run, mine)
+            for run, mine in zip(runs, names, strict=True)
+        ]
         weights = np.concatenate([part.weights for part in joined])
         return cls(weights, users, inner[0].items, tuple(joined))
-
-
-def _names(parts: Sequence[Preferences]) -> NDArray[Any]:
-    return np.concatenate([part.users for part in parts])
 
 
 KINDS: dict[str, type[Preferences]] = {each.kind: each for each in (Rankings, Clicks, Pairs, Mixed)}

@@ -13,7 +13,7 @@ from .blocks import Clicks
 from .checks import text_of
 from .columns import find_columns, is_long
 from .from_clicks import rows_of_pairs
-from .source import Source, open_source
+from .source import Source, open_source, parts_of
 from .table import Table, join_names
 from .text import Row, file_table
 
@@ -135,7 +135,7 @@ def _parts(source: Source) -> list[Source]:
     """The file itself, or those of a folder, by name."""
     if source.path is None or not source.path.is_dir():
         return [source]
-    paths = [path for path in sorted(source.path.glob("*.parquet")) if path.name[0] not in "._"]
+    paths = parts_of(source.path)
     if not paths:
         raise source.error(None, "wanted Parquet files in this folder, there is no *.parquet")
     return [replace(source, name=str(path), path=path) for path in paths]

@@ -12,6 +12,7 @@ from ..rankings import check_count
 from .atomic import make_folder
 from .blocks import Clicks, check_clicks
 from .checks import check_known, object_array
+from .source import parts_of
 from .write import write_table
 
 
@@ -48,15 +49,14 @@ class Parts:
             folder = Path(source)
             if not folder.is_dir():
                 raise FileNotFoundError(f"parts must be a folder of Parquet files, got {folder}")
-            paths = [path for path in sorted(folder.glob("*.parquet")) if path.name[0] not in "._"]
+            paths = parts_of(folder)
             if not paths:
                 raise FileNotFoundError(f"no *.parquet in {folder}")
         else:
             paths = [Path(path) for path in source]
             if not paths:
                 raise ValueError("parts must be one file or more, got none")
-        names = [path.name for path in paths]
-        if len(set(names)) < len(names):
+        if len({path.name for path in paths}) < len(paths):
             raise ValueError("the files of parts must have different names")
         self.paths = [str(path.resolve()) for path in paths]
         if isinstance(items, str):

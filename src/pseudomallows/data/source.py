@@ -144,25 +144,21 @@ def open_source(path: str | os.PathLike[str], items: list[Any] | None = None) ->
         source = Source(str(path), ending_of(path), place, items=items)
         if not place.is_file():  # a pipe, or nothing at all
             source = replace(source, path=None, held=place.read_bytes())
-    source = _with_head(source)
-    if not source.is_packed and ending_of(path, unpacked=False) == ".gz":
+    with source.open() as stream:
+        source = replace(source, head=stream.read(HEAD))
+    if source.head[:2] == GZIP:
+        source = replace(source, is_packed=True)
+        with source.open() as stream:
+            source = replace(source, head=stream.read(HEAD))
+    elif ending_of(path, unpacked=False) == ".gz":
         raise source.error(None, "the name ends in .gz, but this is no gzip file")
-    return source if source.ending else replace(source, ending=_ending_by_content(source))
+    by_content = {PARQUET: ".parquet", ZIP: ".npz"}.get(source.head[:4], ".csv")
+    return source if source.ending else replace(source, ending=by_content)
 
 
-def _with_head(source: Source) -> Source:
-    """The source with its first bytes, unpacked if they are those of gzip."""
-    with source.open() as stream:
-        head = stream.read(HEAD)
-    if head[:2] != GZIP:
-        return replace(source, head=head)
-    source = replace(source, is_packed=True)
-    with source.open() as stream:
-        return replace(source, head=stream.read(HEAD))
-
-
-def _ending_by_content(source: Source) -> str:
-    return {PARQUET: ".parquet", ZIP: ".npz"}.get(source.head[:4], ".csv")
+def parts_of(folder: Path) -> list[Path]:
+    """The Parquet files of a folder, by name."""
+    return [path for path in sorted(folder.glob("*.parquet")) if path.name[0] not in "._"]
 
 
 def ending_of(path: str | os.PathLike[str], unpacked: bool = True) -> str:

@@ -26,6 +26,10 @@ class Split(NamedTuple):
     hidden: Clicks
 
 
+def _split(prefs: Clicks, is_hidden: NDArray[np.bool_]) -> Split:
+    return Split(prefs.choose(~is_hidden), prefs.choose(is_hidden))
+
+
 def hide_random(
     prefs: Clicks, hide: int, rng: np.random.Generator, users: NDArray[np.bool_] | None = None
 ) -> Split:
@@ -38,8 +42,7 @@ def hide_random(
     >>> shown.n_clicks, hidden.n_clicks
     (array([1, 1]), array([2, 0]))
     """
-    taken = take_random(prefs, hide, rng, users)
-    return Split(prefs.choose(~taken), prefs.choose(taken))
+    return _split(prefs, take_random(prefs, hide, rng, users))
 
 
 def hide_clicks(
@@ -100,8 +103,7 @@ def hide_numbers(
     array([2, 1, 0])
     """
     if not is_last:
-        taken = _take_least(prefs, numbers, rng.random(int(prefs.starts[-1])))
-        return Split(prefs.choose(~taken), prefs.choose(taken))
+        return _split(prefs, _take_least(prefs, numbers, rng.random(int(prefs.starts[-1]))))
     return _hide_last(prefs, numbers, rng)
 
 
@@ -136,7 +138,7 @@ def split_at(prefs: Clicks, time: float) -> Split:
             f"{'nothing to learn from' if is_late.all() else 'nothing to judge by'}: the times are "
             f"from {time_in_words(known.min())} to {time_in_words(known.max())}"
         )
-    return Split(prefs.choose(~is_late), prefs.choose(is_late))
+    return _split(prefs, is_late)
 
 
 def time_of_share(prefs: Clicks, share: float) -> float:
@@ -208,7 +210,7 @@ def _hide_last(prefs: Clicks, numbers: NDArray[np.int64], rng: np.random.Generat
     place = np.arange(len(owners)) - prefs.starts[owners]
     taken = np.zeros(len(owners), dtype=bool)
     taken[order] = place < numbers[owners]
-    return Split(prefs.choose(~taken), prefs.choose(taken))
+    return _split(prefs, taken)
 
 
 def _take_least(

@@ -47,7 +47,9 @@ class TextFile:
     def blocks(self) -> Iterator[bytes]:
         """The lines of the rows, in blocks."""
         n_before = self.first_line - 1
-        for block in _with_units(text_blocks(self.source, self.encoding), self.delimiter):
+        for block in text_blocks(self.source, self.encoding):
+            if len(self.delimiter) > 1:
+                block = block.replace(self.delimiter.encode(), UNIT.encode())
             while n_before and block:
                 block, n_before = block[block.find(b"\n") + 1 :], n_before - 1
             if block:
@@ -144,13 +146,6 @@ def find_delimiter(source: Source, first: list[str]) -> str:
         if any(mark in bare for mark in DELIMITERS):
             return max(DELIMITERS, key=bare.count)
     return ","
-
-
-def _with_units(blocks: Iterator[bytes], delimiter: str) -> Iterator[bytes]:
-    """The blocks with one character for a delimiter of several."""
-    if len(delimiter) == 1:
-        return blocks
-    return (block.replace(delimiter.encode(), UNIT.encode()) for block in blocks)
 
 
 def plain_frame(block: bytes, delimiter: str, n_columns: int, line: int) -> Frame | None:
