@@ -114,21 +114,17 @@ class Archive:
         except KeyError:
             raise WrongFileError(f"has no array {name!r}") from None
         try:
-            self._check_claim(info)
+            with self._opened.open(info) as member:  # is it as large as it claims?
+                version = np.lib.format.read_magic(member)
+                if version not in HEADERS:
+                    raise ValueError(f"its format version is {version}")
+                shape, _, dtype = HEADERS[version](member)
+                if dtype.hasobject or dtype.names is not None:
+                    raise ValueError("it holds objects, not numbers or text")
+                claimed, held = math.prod(shape) * dtype.itemsize, info.file_size - member.tell()
+                if min(shape, default=0) < 0 or claimed != held:
+                    raise ValueError(f"it claims {as_size(claimed)}, and {as_size(held)} are there")
             with self._opened.open(info) as member:
                 return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
         except Exception as error:
             raise WrongFileError(f"has a damaged array {name!r}: {error}") from None
-
-    def _check_claim(self, info: zipfile.ZipInfo) -> None:
-        """Refuse an array that claims another size than it has, before room is made for it."""
-        with self._opened.open(info) as member:
-            version = np.lib.format.read_magic(member)
-            if version not in HEADERS:
-                raise ValueError(f"its format version is {version}")
-            shape, _, dtype = HEADERS[version](member)
-            if dtype.hasobject or dtype.names is not None:
-                raise ValueError("it holds objects, not numbers or text")
-            claimed, held = math.prod(shape) * dtype.itemsize, info.file_size - member.tell()
-            if min(shape, default=0) < 0 or claimed != held:
-                raise ValueError(f"it claims {as_size(claimed)}, and {as_size(held)} are there")

@@ -58,7 +58,14 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
     least = check_count(min_purchases, "min_purchases", 0)
     customers, titles, cells, times = _read_purchases()
     rows, columns = np.divmod(cells, len(titles))
-    products = _most_bought(columns, titles, n_items)
+    n_kept = len(titles) if n_items is None else check_count(n_items, "n_items", 2)
+    if n_kept > len(titles):
+        raise ValueError(
+            f"n_items must be at most {len(titles)}, the number of products, got {n_kept}: give "
+            "None for all"
+        )
+    n_buyers = np.bincount(columns, minlength=len(titles))
+    products = np.sort(np.argsort(-n_buyers, kind="stable")[:n_kept])
     chosen = np.isin(columns, products)
     n_bought = np.bincount(rows[chosen], minlength=len(customers))
     if n_bought.max() < least:
@@ -97,21 +104,6 @@ def _read_purchases() -> tuple[
     firsts = np.cumsum(n_visits, dtype=np.int64) - n_visits
     times = 60.0 * minutes[firsts[cells // len(titles)] + visits]
     return customers.astype(np.int64), titles, cells, times
-
-
-def _most_bought(
-    columns: NDArray[np.int64], titles: NDArray[np.object_], n_items: int | None
-) -> NDArray[np.int64]:
-    """The columns of the products with most buyers, rising."""
-    n_titles = len(titles)
-    n_kept = n_titles if n_items is None else check_count(n_items, "n_items", 2)
-    if n_kept > n_titles:
-        raise ValueError(
-            f"n_items must be at most {n_titles}, the number of products, got {n_kept}: give None "
-            "for all"
-        )
-    n_buyers = np.bincount(columns, minlength=n_titles)
-    return np.sort(np.argsort(-n_buyers, kind="stable")[:n_kept])
 
 
 def fruits() -> Rankings:
@@ -201,7 +193,13 @@ def _draw_rankings(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """The consensus, or one for each cluster, the users' rankings and their clusters."""
     n_users, n_items = check_count(n_users, "n_users"), check_count(n_items, "n_items", 2)
-    _check_memory(n_users, n_items)
+    # Rankings are there four times on the way, with their order and what is shown of them.
+    needed, available = 4 * 4 * n_users * n_items, available_memory()
+    if available is not None and needed > available:
+        raise ValueError(
+            f"{n_users:,} users and {n_items:,} items need {as_size(needed)} of memory, and "
+            f"{as_size(available)} are available: at most {available // (16 * n_items):,} users fit"
+        )
     alphas: list[float] = np.atleast_1d(np.asarray(alpha)).tolist()
     if not alphas:
         raise ValueError("alpha must be a number, or one for each cluster, got none")
@@ -216,17 +214,6 @@ def _draw_rankings(
         mixed = rng.permutation(n_users)
         rankings, labels = rankings[mixed], labels[mixed]
     return centers[0] if np.ndim(alpha) == 0 else np.stack(centers), rankings, labels
-
-
-def _check_memory(n_users: int, n_items: int) -> None:
-    """Refuse what does not fit, before it is made: rankings are there four times on the way, with
-    their order and what is shown of them."""
-    needed, available = 4 * 4 * n_users * n_items, available_memory()
-    if available is not None and needed > available:
-        raise ValueError(
-            f"{n_users:,} users and {n_items:,} items need {as_size(needed)} of memory, and "
-            f"{as_size(available)} are available: at most {available // (16 * n_items):,} users fit"
-        )
 
 
 def _check_sizes(sizes: Sequence[int] | None, n_users: int, n_clusters: int) -> list[int]:

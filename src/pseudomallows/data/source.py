@@ -122,11 +122,6 @@ class Source:
             return stream.read()
 
     @property
-    def size(self) -> int:
-        """How many bytes there are, packed or not."""
-        return len(self.held) if self.path is None else self.path.stat().st_size
-
-    @property
     def is_blank(self) -> bool:
         """Whether there is nothing, or some spaces only."""
         is_folder = self.path is not None and self.path.is_dir()

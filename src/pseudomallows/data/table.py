@@ -92,8 +92,13 @@ class Table:
                 if piece is not None:
                     pieces[place].append(piece)
             n_rows += len(block[0])
-            if self.is_file:
-                _check_memory(self.title, n_rows)
+            # The codes are there three times; what is in memory already is not checked.
+            needed, available = 3 * 8 * n_rows, available_memory() if self.is_file else None
+            if available is not None and needed > available:
+                raise TooLargeError(
+                    f"{self.title}: this does not fit into memory: {n_rows:,} rows need "
+                    f"{as_size(needed)}, and {as_size(available)} are available"
+                )
         return {place: _joined(pieces.pop(place)) for place in packs}, n_rows
 
     def coded_table(
@@ -126,16 +131,6 @@ class RowError(ValueError):
     def __init__(self, row: int, problem: str) -> None:
         super().__init__(problem)
         self.row = row
-
-
-def _check_memory(title: str, n_rows: int) -> None:
-    """Refuse a table whose codes, there three times, do not fit."""
-    needed, available = 3 * 8 * n_rows, available_memory()
-    if available is not None and needed > available:
-        raise TooLargeError(
-            f"{title}: this does not fit into memory: {n_rows:,} rows need {as_size(needed)}, and "
-            f"{as_size(available)} are available"
-        )
 
 
 def as_codes() -> Pack:
