@@ -31,7 +31,7 @@ def test_the_options_are_those_of_the_fit(method, options):
     if method != "personal":
         assert again.consensus.shape == posterior.consensus.shape
     own, found = (p.settings["options"] for p in (posterior, again))
-    allowed = {"keep_latent", "ridge_given", "single"}  # which do not change an answer
+    allowed = {"keep_latent", "single"}  # which do not change an answer
     if method == "personal" and options.get("calibrate", True):
         allowed |= {"held_out", "calibration"}  # what was hidden
     assert {name for name in own if own[name] != found.get(name)} <= allowed

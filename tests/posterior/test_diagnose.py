@@ -211,7 +211,7 @@ def test_a_check_gives_its_answer_to_the_verdict(chain, settings, name, answer):
 
 
 def test_the_verdict_speaks_of_the_other_starts(chain):
-    starts = {"n_starts": 4, "gap": 3.0, "rand_index": 0.7, "same_users": 0.81}
+    starts = {"n_starts": 4, "gap": 3.0, "same_users": 0.81}
     for more in ({}, {"unbounded": [0]}):
         words = replace(chain, settings=chain.settings | {"starts": starts} | more).verdict().words
         assert "best of 4 starts; the next, 3.0 log units behind, divides 81% of the users" in words

@@ -342,7 +342,7 @@ def test_the_settings_name_the_distance(method, kind):
 def test_the_call_in_a_checkpoint_names_the_distance():
     for method in WITH_DRAWS:
         plan = plan_of(method, "clicks", 2)
-        call = describe_call(data("clicks"), plan.call(), np.random.default_rng(1))
+        call = describe_call(data("clicks"), plan, np.random.default_rng(1))
         assert call["options"]["distance"] == "footrule"
 
 

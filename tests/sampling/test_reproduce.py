@@ -53,9 +53,7 @@ def test_the_call_makes_the_same_draws(make, options):
 
 def test_usual_options_are_left_out_and_data_is_not_told():
     posterior = pm.fit(rankings(), "pseudo", alpha=3, rng=7)
-    assert call_of(posterior) == (
-        "pm.fit(prefs, method='pseudo', alpha=3.0, n_draws=200, n_clusters=1, rng=7)"
-    )
+    assert call_of(posterior) == ("pm.fit(prefs, method='pseudo', alpha=3.0, rng=7)")
     scores = np.random.default_rng(1).random((40, 8))
     posterior = pm.personal.fit_scores(clicks(), scores, calibrate=False, rng=7)
     call = "pm.personal.fit_scores(prefs, calibrate=False, scores=..., rng=7)"

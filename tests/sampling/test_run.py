@@ -273,7 +273,7 @@ def test_chains_go_on_until_their_draws_are_good():
     assert long.diagnostics().worst_rhat <= 1.05
     assert long.diagnostics().rank_effective_size.min() >= 50
     assert "thinning" not in short.settings
-    assert call_of(long).endswith("n_clusters=1, n_moves=3, rng=2)")
+    assert call_of(long) == "pm.fit(prefs, method='mcmc', n_moves=3, rng=2)"
 
 
 def test_chains_that_are_only_slow_go_on_and_are_not_tempered():

@@ -465,6 +465,15 @@ class Preferences(ABC):
         return replace(self, users=new_users, items=new_items)
 
 
+def check_informative(informative: NDArray[np.bool_]) -> None:
+    """Refuse data without an informative row."""
+    if not informative.any():
+        raise ValueError(
+            "no informative rows: give at least one row with a rank, or with some items clicked "
+            "and others not, and a weight above 0"
+        )
+
+
 def check_preferences(prefs: Any) -> None:
     """Refuse anything else."""
     if not isinstance(prefs, Preferences):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..data.pairs import Pairs
-from ..data.preferences import Preferences
+from ..data.preferences import Preferences, check_informative
 from ..data.ties import block_sizes
 from ..distances.distance import Distance, adds_up
 from ..distances.tallies import Counts, Ranking
@@ -38,7 +38,6 @@ from .law import (
     Floats,
     Labels,
     Law,
-    check_informative,
     cut_rows,
     in_order_of,
     principal_components,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Clicks, Rankings
+from ..data.preferences import check_informative
 from ..data.ties import block_sizes
 from ..distances.distance import Distance
 from ..distances.tallies import Counts, Proposals, Ranking, Stream
@@ -587,15 +588,6 @@ def principal_components(rows: Any, n_components: int) -> Floats:
     n_axes = len(products)
     _, axes = eigh(products, subset_by_index=[max(n_axes - n_components, 0), n_axes - 1])
     return np.asarray(rows @ axes[:, ::-1])
-
-
-def check_informative(informative: NDArray[np.bool_]) -> None:
-    """Refuse data without an informative row."""
-    if not informative.any():
-        raise ValueError(
-            "no informative rows: give at least one row with a rank, or with some items clicked "
-            "and others not, and a weight above 0"
-        )
 
 
 def order_like(reference: Any, memberships: Any) -> NDArray[np.int64]:

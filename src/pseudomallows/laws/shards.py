@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.blocks import Clicks, SizeTable
 from ..data.checks import index_of
 from ..data.parquet_parts import Parts, item_names, load_part
-from ..data.preferences import Preferences
+from ..data.preferences import Preferences, check_informative
 from ..distances.tallies import Counts
 from ..engines.executors import Executor, RemoteExecutor, is_remote
 from ..kernels.click_rows import ClickRows
-from .law import check_informative
 
 # For each worker, of clicks that are sent to them: workers wait for half of one's share at most. By
 # 1 it would be all of it, by 4 a quarter, for twice as many messages.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..data.pairs import Pairs
+from ..data.preferences import check_informative
 from ..distances.kendall import KENDALL
 from ..distances.strengths import Strengths, chi_square, fit_strengths, laplacian, ranked
 from ..distances.tallies import MOVES, Counts, Proposals, Ranking, Stream
@@ -34,7 +35,6 @@ from .law import (
     Labels,
     Law,
     UserRows,
-    check_informative,
     principal_components,
 )
 

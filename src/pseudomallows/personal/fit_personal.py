@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from .. import distances
 from ..data.blocks import Clicks
 from ..data.more_clicks import check_held_out, read_later
-from ..data.preferences import Preferences
+from ..data.preferences import Preferences, check_informative
 from ..engines.executors import Executor, Threads
 from ..engines.memory import DENSE_ITEMS
-from ..laws.law import check_informative
 from ..laws.own_laws import OWN_LAWS
 from ..laws.shards import ShardedClicks
 from .click_shards import RemoteClicks
@@ -110,8 +109,7 @@ def fit_personal(
         learner.keep_blend(old)
     model = learner.learn(inside, report)
     calibration = None if model.correction is None else calibration
-    more = {"alpha_given": alpha is not None, "order": None, "calibration": calibration}
-    more |= learner.scores_settings() | {"given_scores": scores is not None}
+    more = {"order": None, "calibration": calibration} | learner.scores_settings()
     settings = {
         "method": "personal",
         "distance": distance,

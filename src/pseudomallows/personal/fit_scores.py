@@ -80,7 +80,12 @@ def fit_scores(
         scores=_scorer(scores),
         can_score_again=callable(scores) or hasattr(scores, "fit"),
     )
-    return replace(fitted, settings=fitted.settings | made_by(rng, started, clicks))
+    named = {"alpha": alpha, "distance": distance, "held_out": held_out}
+    named["calibrate"] = None if calibrate is True else calibrate
+    given = [*(name for name, value in named.items() if value is not None), "scores"]
+    return replace(
+        fitted, settings=fitted.settings | {"given": given} | made_by(rng, started, clicks)
+    )
 
 
 def _scorer(scores: Any) -> Callable[[Clicks], Floats]:

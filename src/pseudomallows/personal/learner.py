@@ -87,7 +87,6 @@ class PersonalOptions:
         """For the settings of a fit; data that was given is told by a mark only."""
         return {
             "blend": self.blend,
-            "ridge_given": self.ridge is not None,
             "calibrate": bool(self.calibrate),
             "held_out": self.held_out is not None,
             "with_consensus": self.with_consensus,

@@ -83,9 +83,8 @@ def is_recency(value: Any) -> bool:
     return has_all(value) and len(value) == 2
 
 
-FLAGS = ["blend", "ridge_given", "calibrate", "alpha_given", "held_out", "given_scores"]
 OPTIONS: Tests = {
-    **dict.fromkeys([*FLAGS, "with_consensus"], is_flag),
+    **dict.fromkeys(["blend", "calibrate", "held_out", "with_consensus"], is_flag),
     "calibration": optional(lambda name: name in CALIBRATIONS),
     "ridge": optional(number(0)),
     "parts": list_of(fields(part=is_text, weight=number(), worth=number(), error=number())),

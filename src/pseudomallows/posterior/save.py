@@ -134,8 +134,9 @@ SETTINGS: Tests = {
     "chosen": is_text,
     "thinning": count(),
     "reading": is_text,
+    "given": list_of(is_text),
     "backend": BACKENDS,
-    "starts": optional(fields(n_starts=number(), rand_index=number(), same_users=number())),
+    "starts": optional(fields(n_starts=number(), same_users=number())),
     "tempered": optional(
         fields(powers=list_of(number(), 2), log_evidence=number(), log_evidence_error=number())
     ),

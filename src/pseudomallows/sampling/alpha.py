@@ -3,12 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import distances
-from ..data.preferences import Preferences, check_preferences
+from ..data.preferences import Preferences, check_informative, check_preferences
 from ..engines.executors import Executor, check_executor
-from ..laws.law import Clusters, Law, check_informative
+from ..laws.law import Clusters, Floats, Law
 from ..laws.registry import make_law
 from ..paper.similarity import HIGHEST_ALPHA, alpha_by_click_similarity, alpha_by_similarity
 from ..rankings import as_rng, check_name
@@ -104,68 +103,57 @@ def _alpha_by_likelihood(law: Law, rng: np.random.Generator) -> float:
             f"users known in part by {law.distance.name} have no exact likelihood to "
             "estimate alpha from: give alpha, or use method='mcmc', which samples it"
         )
-    chain = ConsensusChain(law, rng)
+    moves = Moves(n_moves=law.n_moves or N_MOVES * law.n_items)
+    start = best_place(law.tallies(None, 1)[0], None, AlphaPrior(1.0, 0.0))  # flat
+    law.anchor(start, None)
+    # a chain of consensuses at an alpha that it leaves as it is
+    chain = Chain(law, new_state(law, start, np.ones(1), None, moves), moves, rng)
     n_draws = min(max(50_000 // law.n_rows, FEW_DRAWS), MANY_DRAWS)
     n_draws = 3 * MANY_DRAWS if law.is_exact else n_draws  # where they cost little
     for _ in range(N_STEPS):
-        if chain.alpha < LEAST_ALPHA or chain.alpha > HIGHEST_ALPHA:
-            return 0.0 if chain.alpha < LEAST_ALPHA else math.inf
+        if not LEAST_ALPHA <= _alpha_of(chain) <= HIGHEST_ALPHA:
+            return 0.0 if _alpha_of(chain) < LEAST_ALPHA else math.inf
         step = _best_step(chain, FAR, n_draws // 6)
-        chain.alpha *= math.exp(step)
+        _go_to(chain, _alpha_of(chain) * math.exp(step))
         if abs(step) < NEAR:
             break
     for _ in range(N_LAST_STEPS):
         step = _best_step(chain, NEAR, n_draws)
-        chain.alpha *= math.exp(step)
+        _go_to(chain, _alpha_of(chain) * math.exp(step))
         if abs(step) < 0.99 * NEAR:
             break
-    if chain.is_unbounded():
+    if unbounded(chain)[0]:
         return math.inf
-    return chain.alpha if _beats_chance(chain, n_draws) else 0.0
+    return _alpha_of(chain) if _beats_chance(chain, n_draws) else 0.0
 
 
-class ConsensusChain:
-    """A chain of consensuses at an alpha that it leaves as it is."""
-
-    def __init__(self, law: Law, rng: np.random.Generator):
-        (tally,) = law.tallies(None, 1)
-        self.law, moves = law, Moves(n_moves=law.n_moves or N_MOVES * law.n_items)
-        start = best_place(tally, None, AlphaPrior(1.0, 0.0))  # flat
-        law.anchor(start, None)
-        self._chain = Chain(law, new_state(law, start, np.ones(1), None, moves), moves, rng)
-
-    @property
-    def alpha(self) -> float:
-        """Of the chain."""
-        return float(self._chain.state.alpha[0])
-
-    @alpha.setter
-    def alpha(self, alpha: float) -> None:
-        self._chain.go_to(self._chain.state._replace(alpha=np.array([alpha])))
-
-    def log_likelihoods(self, alphas: list[float]) -> list[float]:
-        """Of the present consensus, at these alphas; exact."""
-        consensus = self._chain.state.consensus
-        if self.law.is_exact:
-            curve = self._chain.tallies[0].curve(consensus[0])
-            return [curve(alpha) for alpha in alphas]
-        clusters = [Clusters(consensus, np.array([alpha])) for alpha in alphas]
-        return [float(self.law.weigh(each, None)[0]) for each in clusters]
-
-    def is_unbounded(self) -> bool:
-        """Does nothing in the data bound alpha from above?"""
-        return unbounded(self._chain)[0]
-
-    def draw(self, alphas: NDArray[np.float64], n_draws: int) -> NDArray[np.float64]:
-        """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the chain."""
-        logs = np.empty((len(alphas), n_draws))
-        for draw in range(n_draws):
-            self._chain.sweep(adapt=False)
-            logs[:, draw] = self.log_likelihoods(alphas.tolist())
-        return logs
+def _alpha_of(chain: Chain) -> float:
+    return float(chain.state.alpha[0])
 
 
-def _best_step(chain: ConsensusChain, reach: float, n_draws: int) -> float:
+def _go_to(chain: Chain, alpha: float) -> None:
+    chain.go_to(chain.state._replace(alpha=np.array([alpha])))
+
+
+def _log_likelihoods(chain: Chain, alphas: Floats) -> list[float]:
+    """Of the present consensus, at these alphas; exact."""
+    consensus = chain.state.consensus
+    if chain.law.is_exact:
+        return [*map(chain.tallies[0].curve(consensus[0]), alphas.tolist())]
+    clusters = [Clusters(consensus, alphas[k : k + 1]) for k in range(len(alphas))]
+    return [float(chain.law.weigh(each, None)[0]) for each in clusters]
+
+
+def _draw(chain: Chain, alphas: Floats, n_draws: int) -> Floats:
+    """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the chain."""
+    logs = np.empty((len(alphas), n_draws))
+    for draw in range(n_draws):
+        chain.sweep(adapt=False)
+        logs[:, draw] = _log_likelihoods(chain, alphas)
+    return logs
+
+
+def _best_step(chain: Chain, reach: float, n_draws: int) -> float:
     """How far log alpha should move, at most by `reach`.
 
     With consensuses drawn given the alpha of the chain, the likelihood of any other, over that of
@@ -175,7 +163,7 @@ def _best_step(chain: ConsensusChain, reach: float, n_draws: int) -> float:
     from scipy.optimize import minimize_scalar
 
     steps = np.linspace(-reach, reach, 5)
-    logs = chain.draw(chain.alpha * np.exp(steps), n_draws)
+    logs = _draw(chain, _alpha_of(chain) * np.exp(steps), n_draws)
     curves = np.polyfit(steps, logs - logs[2], 4)
     best = minimize_scalar(
         lambda step: -float(np.logaddexp.reduce(np.polyval(curves, step))),
@@ -186,22 +174,22 @@ def _best_step(chain: ConsensusChain, reach: float, n_draws: int) -> float:
     return float(best.x)
 
 
-def _beats_chance(chain: ConsensusChain, n_draws: int) -> bool:
+def _beats_chance(chain: Chain, n_draws: int) -> bool:
     """Is the alpha of the chain more likely than 0?
 
     Certainly, if one consensus alone, one of n!, makes it so. If not, by the integral of the slope
     of the log likelihood, which is the mean slope given a consensus, over the consensuses.
     """
-    alpha, n_items = chain.alpha, chain.law.n_items
-    here, by_chance = chain.log_likelihoods([alpha, 0.0])
+    alpha, n_items = _alpha_of(chain), chain.law.n_items
+    here, by_chance = _log_likelihoods(chain, np.array([alpha, 0.0]))
     if here - math.lgamma(n_items + 1) > by_chance:
         return True
     places, weights = np.polynomial.legendre.leggauss(N_PLACES)
     total = 0.0
     for place, weight in zip((1 + places[::-1]) / 2, weights, strict=True):
-        chain.alpha = alpha * float(place)
-        around = chain.alpha * np.array([0.95, 1.05])
-        logs = chain.draw(around, n_draws // N_PLACES)
+        _go_to(chain, alpha * float(place))
+        around = _alpha_of(chain) * np.array([0.95, 1.05])
+        logs = _draw(chain, around, n_draws // N_PLACES)
         total += float(weight * (logs[1] - logs[0]).mean()) / (around[1] - around[0])
-    chain.alpha = alpha
+    _go_to(chain, alpha)
     return total > 0

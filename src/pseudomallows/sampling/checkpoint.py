@@ -20,6 +20,7 @@ from .._version import __version__
 from ..data.archive import START, WrongFileError, open_archive, write_archive
 from ..data.atomic import check_target, write_whole
 from ..data.preferences import Preferences
+from .options import Options
 
 FORMAT = "pseudomallows checkpoint"
 HEADER = "checkpoint.json"
@@ -152,9 +153,7 @@ def generator_of(state: Any) -> np.random.Generator:
     return np.random.Generator(made)
 
 
-def describe_call(
-    prefs: Preferences, plan: dict[str, Any], rng: np.random.Generator
-) -> dict[str, Any]:
+def describe_call(prefs: Preferences, plan: Options, rng: np.random.Generator) -> dict[str, Any]:
     """What tells one fit from another: data, method, options, seed; and who makes the draws."""
     if not isinstance(rng.bit_generator, np.random.PCG64):
         raise ValueError(
@@ -165,7 +164,9 @@ def describe_call(
     return {
         "version": __version__,
         "data": prefs.digest(),
-        **plan,
+        "method": plan.method,
+        "alpha": plan.alpha,
+        "options": plan.settings(),
         "seed": hashlib.sha256(state.encode()).hexdigest()[:16],
     }
 

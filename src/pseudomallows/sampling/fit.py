@@ -175,6 +175,7 @@ def fit(
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
 
+    asked_distance = distance
     own_distance = own_law_for(prefs.n_items) if distance is None else distance
     distance = _usual_distance(prefs, method) if distance is None else distance
     told: dict[str, Any] = {}
@@ -182,9 +183,15 @@ def fit(
         needs_chain = is_remote(executor) or checkpoint is not None
         asked = Asked(n_draws, n_clusters, distance, options, needs_chain)
         method, options, told["chosen"] = choose_method(prefs, asked)
+    known = {"alpha": alpha, "n_draws": n_draws} | options
+    known["n_clusters"] = None if n_clusters == 1 else n_clusters
+    is_usual = asked_distance is None and distance == _usual_distance(prefs, method)
+    known["distance"] = None if is_usual else distance
+    told["given"] = [name for name, value in known.items() if value is not None]
     alpha = None if alpha is None else check_alpha(alpha)
     generator = as_rng(rng)
-    _check_checkpoint(checkpoint, method, rng is not None)
+    if checkpoint is not None:
+        _check_checkpoint(checkpoint, method, rng, options)
 
     with shown(progress, "fitting") as report:
         result: Fit
@@ -207,8 +214,10 @@ def fit(
             plan, noted = plan_draws(
                 prefs, method, alpha, n_draws, n_clusters, options, generator, executor, report
             )
-            file = _open(checkpoint, prefs, plan, generator)
-            plan = plan if file is None else replace(plan, goes_on=False)
+            file = None
+            if checkpoint is not None:
+                plan = replace(plan, goes_on=False)
+                file = Checkpoint(checkpoint, describe_call(prefs, plan, generator))
             run = begin(prefs, plan, generator, executor, report)
             result = until_good(run, prefs, plan, noted, file)
 
@@ -309,7 +318,7 @@ def learn_population(
     assert prefs is not None
     settings = fitted.settings["options"]
     distance, alpha = settings["population"]["distance"], None
-    if settings.get("alpha_given"):
+    if "alpha" in fitted.settings.get("given", []):
         alpha = fitted.settings["alpha"]
     rng = np.random.default_rng(settings["population"]["seed"])
     options: dict[str, Any] = {"rng": rng, "executor": executor}
@@ -406,23 +415,6 @@ def contradictions_of(prefs: Preferences) -> tuple[int, int, Any, list[Any]] | N
     if pairs is None:
         return None
     return int((~pairs.is_consistent).sum()), prefs.n_users, *pairs.contradictions(1)[0]
-
-
-def _open(
-    path: str | os.PathLike[str] | None,
-    prefs: Preferences,
-    plan: Options,
-    rng: np.random.Generator,
-) -> Checkpoint | None:
-    """The checkpoint, if there is to be one."""
-    if path is None:
-        return None
-    if plan.temperatures is not None:
-        raise ValueError(
-            "a checkpoint does not keep the replicas of temperatures: leave one of them out"
-        )
-    plan = replace(plan, goes_on=False)
-    return Checkpoint(path, describe_call(prefs, plan.call(), rng))
 
 
 def begin(
@@ -540,14 +532,17 @@ def _posterior(
     return Posterior(**draws, **names, settings=settings, data=data)
 
 
-def _check_checkpoint(checkpoint: Any, method: str, has_seed: bool) -> None:
-    if checkpoint is None:
-        return
-    check_target(checkpoint, "checkpoint")
+def _check_checkpoint(path: Any, method: str, rng: Any, options: dict[str, Any]) -> None:
+    """Refuse a checkpoint of what has no state to save, or another one in each process."""
+    check_target(path, "checkpoint")
     if method not in CHAINS:
         raise ValueError(
             f"a checkpoint of method={method!r} has nothing to save, since it is quick: leave "
             "checkpoint out, or use 'mcmc' or 'matched'"
         )
-    if not has_seed:
+    if rng is None:
         raise ValueError(f"a checkpoint of method={method!r} needs a seed: give rng")
+    if options.get("temperatures") is not None:
+        raise ValueError(
+            "a checkpoint does not keep the replicas of temperatures: leave one of them out"
+        )

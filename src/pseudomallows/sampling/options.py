@@ -5,7 +5,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ..distances.tallies import MOVES
 from ..engines.memory import as_size, available_memory
 from ..laws.error_rates import THETA_PRIOR
 from ..posterior.names import ERROR_MODELS, GAPS, ORDERS, STARTS, check_calibrate
+from ..posterior.posterior import Posterior
 from ..rankings import check_count, check_flag, check_name, check_number, check_sigma
 from .priors import FLAT, AlphaPrior, default_prior
 
@@ -167,14 +168,6 @@ def option(
     return field(default=default, metadata=about)
 
 
-class LastDraw(NamedTuple):
-    """A draw of a chain: ``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]``."""
-
-    consensus: NDArray[np.int32]
-    alpha: NDArray[np.float64]
-    shares: NDArray[np.float64]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """A fit with draws as `resolve` plans it: every option with its value. Options of other methods
@@ -185,7 +178,7 @@ class Options:
     alpha: float | None  # None: sampled, or estimated for each cluster
     kept_rows: NDArray[np.int64]  # of the users whose latent rankings are kept
     goes_on: bool = False  # until the draws are good
-    last_draws: Sequence[LastDraw] = ()  # of each chain that goes on; none: they begin anew
+    goes_on_from: Posterior | None = None  # whose last draws chains begin at; None: they begin anew
 
     n_chains: int = option(
         4,
@@ -406,10 +399,6 @@ class Options:
             "keep_latent": self.kept_rows.tolist(),
             "samples_alpha": self.alpha is None,
         }
-
-    def call(self) -> dict[str, Any]:
-        """What tells this fit from another."""
-        return {"method": self.method, "alpha": self.alpha, "options": self.settings()}
 
 
 OPTIONS = tuple(each for each in dataclasses.fields(Options) if "words" in each.metadata)

@@ -121,7 +121,9 @@ class Run:
         """Can the chains have replicas, and have none yet?"""
         is_simple = self.n_clusters == 1 and not self.law.has_latent and self.law.n_moves is None
         is_votes = hasattr(self.law, "has_free_gaps") and self.law.has_free_gaps
-        return is_simple and not is_votes and self.ladder is None and not self.options.last_draws
+        return (
+            is_simple and not is_votes and self.ladder is None and self.options.goes_on_from is None
+        )
 
     # Running
 
@@ -131,17 +133,17 @@ class Run:
         However it ends before its end, the state after the last sweep is saved on the way out.
         """
         self._prepare()
-        if file is None and self._is_together:
-            self._run_together(self._begin)
+        if file is None:
+            self._run_all(self._begin)
             return
-        saved = None if file is None else self._load(file)
+        saved = self._load(file)
         first, chain, sweep = saved or (0, None, 0)
         try:
             for number in range(first, self.n_chains):
                 begun = chain if number == first and chain is not None else self._begin(number)
                 self._run_chain(number, begun, sweep if number == first else 0, file)
         except BaseException:
-            if file is not None and self._latest is not None:
+            if self._latest is not None:
                 file.save(self._latest)
             raise
 
@@ -150,7 +152,7 @@ class Run:
         that what was drawn before is a warmup."""
         self._n_before += self.n_chains * self._n_sweeps
         self.thinning, self._thin, self._warmup = self.thinning * factor, self._thin * factor, 0
-        self._again(lambda number: self._chain_of(number))
+        self._run_all(self._chain_of)
 
     def temper(self) -> None:
         """All draws anew, by chains with replicas on flatter posteriors."""
@@ -160,13 +162,15 @@ class Run:
         self._make_arrays()
         self._warmup = int(self.options.warmup or 0)
         states = [self._chain_of(number).state for number in range(self.n_chains)]
-        self._again(lambda number: self._new_chain(states[number], self._rngs[number].spawn(1)[0]))
+        self._run_all(
+            lambda number: self._new_chain(states[number], self._rngs[number].spawn(1)[0])
+        )
 
     def _temper(self, number: int | None) -> None:
         rng = self._shared.spawn(1)[0]
         self.ladder = make_ladder(self.law, self.alpha, self.moves, number, rng)
 
-    def _again(self, begin: Callable[[int], Chain]) -> None:
+    def _run_all(self, begin: Callable[[int], Chain]) -> None:
         if self._is_together:
             self._run_together(begin)
             return
@@ -218,7 +222,9 @@ class Run:
     def _total(self) -> int:
         """Steps of the whole fit."""
         sweeps = self.n_chains * self._n_sweeps
-        return sweeps + self._n_before + n_steps(0 if self.options.last_draws else self.n_clusters)
+        return (
+            sweeps + self._n_before + n_steps(0 if self.options.goes_on_from else self.n_clusters)
+        )
 
     def _report(self) -> None:
         """One step is done."""
@@ -234,7 +240,7 @@ class Run:
     def _prepare(self) -> None:
         """What all chains share: the best start of clusters, and where the laws agree."""
         law = self.law
-        if self.options.last_draws:
+        if self.options.goes_on_from is not None:
             first = self._go_on_from(0)
         elif self.n_clusters > 1:
             first, self.comparison = start_clusters(
@@ -257,15 +263,19 @@ class Run:
         return law.given(state.latent) if law.has_latent else law
 
     def _go_on_from(self, number: int) -> State:
-        consensus, alpha, weights = self.options.last_draws[number]
-        clusters = Clusters(consensus, alpha)
+        old = self.options.goes_on_from
+        assert old is not None
+        clusters, weights = (
+            Clusters(old.consensus[number, -1], old.alpha[number, -1]),
+            old.shares[number, -1],
+        )
         labels = None if self.n_clusters == 1 else self.law.nearest(clusters, weights)
         return new_state(self.law, clusters, weights, labels, self.moves)
 
     def _begin(self, number: int) -> Chain:
         """The chain of this number at its start."""
         rng = self._rngs[number]
-        if self.options.last_draws:
+        if self.options.goes_on_from is not None:
             state = self._go_on_from(number)
         elif self.n_clusters > 1:
             assert self._start is not None

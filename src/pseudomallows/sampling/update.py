@@ -20,7 +20,7 @@ from ..posterior.diagnostics import ModelWarning
 from ..posterior.posterior import Posterior, made_by
 from ..rankings import as_rng
 from .fit import begin, fit, plan_draws, until_good
-from .options import CHAINS, LastDraw
+from .options import CHAINS
 from .reproduce import fit_options
 from .reweigh import reweigh
 
@@ -111,20 +111,18 @@ def fit_again(
         method = posterior.settings["method"]
         return fit(prefs, method, rng=rng, progress=report, executor=executor, **given)
     assert isinstance(posterior, Posterior)
-    started, alpha = time.perf_counter(), given.pop("alpha", None)
     settings = posterior.settings
-    updates = {"updates": settings.get("updates", 0) + 1}
+    updates = {"updates": settings.get("updates", 0) + 1, "given": list(given)}
+    started, alpha = time.perf_counter(), given.pop("alpha", None)
     weighed = reweigh(posterior, prefs, executor) if n_draws is None else None
     if weighed is not None:
         return replace(weighed, settings=weighed.settings | made_by(rng, started, prefs) | updates)
     how = as_rng(rng), executor, report
-    usual_draws, _ = given.pop("n_draws", None), given.pop("n_clusters")
+    usual_draws, _ = given.pop("n_draws", None), given.pop("n_clusters", None)
     where = (posterior.method, alpha, usual_draws, posterior.n_clusters, given)
     usual, _ = plan_draws(prefs, *where, *how)
-    chains = zip(posterior.consensus, posterior.alpha, posterior.shares, strict=True)
-    last_draws = [LastDraw(*(draws[-1] for draws in chain)) for chain in chains]
     warmup = min(WARMUP, int(usual.warmup or 0))
-    plan = replace(usual, warmup=warmup, last_draws=last_draws)
+    plan = replace(usual, warmup=warmup, goes_on_from=posterior)
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
     newer = until_good(begin(prefs, plan, *how), prefs, plan, kept)
     new = newer.settings | {"options": usual.settings()} | made_by(rng, started, prefs) | updates
@@ -144,6 +142,7 @@ def _learn_again(
     """A personal fit of more clicks: products are counted anew, which is quick; the blend stays,
     and its regressions begin with the old weights."""
     _refuse_data(given)
+    named = {"given": list(given)}
     started, alpha = time.perf_counter(), given.pop("alpha", None)
     distance = given.pop("distance", posterior.distance)
     generator = as_rng(rng)
@@ -160,7 +159,8 @@ def _learn_again(
     numbers = [each.settings["options"].get("n_chosen") for each in (posterior, fitted)]
     is_kept = numbers[0] is not None and numbers[0] == numbers[1]
     updates = {"updates": posterior.settings.get("updates", 0) + 1} if is_kept else {}
-    return replace(fitted, settings=fitted.settings | made_by(rng, started, prefs) | updates)
+    new = fitted.settings | named | made_by(rng, started, prefs) | updates
+    return replace(fitted, settings=new)
 
 
 def can_go_on(posterior: Fit, prefs: Clicks) -> bool:

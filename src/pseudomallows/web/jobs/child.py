@@ -153,7 +153,7 @@ def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> 
                 "this model was fitted with data of its own (scores, held_out), "
                 "which the service does not have: name another method"
             )
-        if clusters in (None, old.get("n_clusters")):
+        if clusters in (None, old.get("n_clusters", 1)):
             old.pop("keep_latent", None)
             return options | old
         options |= {name: old[name] for name in ("n_draws",) if name in old}
