@@ -100,6 +100,8 @@ def options_of(method, kind, n_clusters):
     is_sampler = method in ("mcmc", "matched")
     if is_sampler or n_clusters > 1 or (method == "balanced" and kind == "full"):
         names |= {"alpha_prior"}
+    if (method, kind, n_clusters) == ("balanced", "full", 1):
+        names |= {"seconds"}
     if n_clusters > 1:
         names |= {"share_prior"}
     elif is_sampler:
@@ -267,6 +269,7 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
         ValueError,
         "'leap_and_shift', 'insert', got 'leap'",
     ),
+    ("balanced", "full", 1, "seconds", -1, ValueError, "must be a finite number, 0 or more"),
     ("mcmc", "full", 1, "leap", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "n_moves", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "start", "best", ValueError, "'map', 'random', got 'best'"),

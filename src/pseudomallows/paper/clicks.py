@@ -3,6 +3,7 @@ draws these and the consensus in turn (Algorithm 5), and recommendations by coun
 """
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,7 @@ Floats = NDArray[np.float64]
 # Among which "balanced" chooses: of 20 one has weight enough, and they cost little beside the tally
 # of all users.
 N_CANDIDATES = 20
+FIRST_DRAWS = 25  # of a fit with a time limit, however short, so that they tell their spread
 N_PILOT = 200  # draws that find the mean distance to some percent of its spread
 
 
@@ -188,7 +190,7 @@ class PseudoRun:
             self._moves = PseudoMoves(balanced=True, weighted=options.weighted)
         else:
             self._moves = PseudoMoves(sigma=options.sigma, order=options.order)
-        self._prior = options.alpha_prior
+        self._prior, self._seconds = options.alpha_prior, options.seconds
         self.rng, self._progress = rng, progress
         self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
 
@@ -224,6 +226,7 @@ class PseudoRun:
 
     def run(self, file: Any = None) -> None:
         """Fill the arrays."""
+        self._started = time.perf_counter()
         n_items, shape = self.law.n_items, (self.n_chains, self.n_draws)
         self.consensus = np.empty((*shape, self.n_clusters, n_items), dtype=np.int32)
         self.alphas, self.log_weights = np.empty((*shape, self.n_clusters)), np.zeros(shape)
@@ -252,20 +255,43 @@ class PseudoRun:
         )
         alpha = self._proposal(tally, summed, rng) if self.alpha is None else self.alpha
         law = PseudoMallows.from_tally(tally, alpha, moves.sigma, moves.balanced)
-        draws = law.draw_weighted(self.n_draws, rng)
         self._sigma = law.sigma if moves.sigma == "auto" else None
-        self.consensus[chain, :, 0] = draws.rankings
-        logs = draws.log_weights - math.lgamma(self.law.n_items + 1)  # of a uniform consensus
-        if self.alpha is None:  # each draw by its distance, instead of at the alpha of the proposal
-            distances = distances_of(tally, draws)
-            log_likelihoods, self.alphas[chain, :, 0] = summed.integrate(distances, rng)
-            logs += log_likelihoods + alpha / self.law.n_items * distances
+
+        def fill(first: int, end: int) -> None:
+            rows = chain, slice(first, end)
+            draws = law.draw_weighted(end - first, rng)
+            self.consensus[rows][:, 0] = draws.rankings
+            logs = draws.log_weights - math.lgamma(self.law.n_items + 1)  # of a uniform consensus
+            if self.alpha is None:  # each draw by its distance, not at the alpha of the proposal
+                distances = distances_of(tally, draws)
+                log_likelihoods, self.alphas[rows][:, 0] = summed.integrate(distances, rng)
+                logs += log_likelihoods + alpha / self.law.n_items * distances
+            else:
+                self.alphas[rows] = alpha
+                logs -= summed.n_users * self.law.distance.log_partition(self.law.n_items, alpha)
+            self.log_weights[rows] = logs if moves.weighted else 0.0
+
+        if self._seconds is None or chain > 0:
+            fill(0, self.n_draws)
         else:
-            self.alphas[chain] = alpha
-            logs -= summed.n_users * self.law.distance.log_partition(self.law.n_items, alpha)
-        self.log_weights[chain] = logs if moves.weighted else 0.0
+            self._fill_in_time(fill, self._seconds / self.n_chains)
         self.costs[0] += tally.costs * self.n_draws
         self._progress(chain + 1, self.n_chains)
+
+    def _fill_in_time(self, fill: Callable[[int, int], None], seconds: float) -> None:
+        """Draws, each time as many as there are, until the next ones would take longer than is
+        left; the other chains have as many as the first."""
+        n_done, left = 0, math.inf
+        while n_done < self.n_draws and left > 0:
+            before, end = time.perf_counter(), min(2 * n_done or FIRST_DRAWS, self.n_draws)
+            fill(n_done, end)
+            now, n_done = time.perf_counter(), end
+            left = seconds - (now - self._started) - 2 * (now - before)
+        self.n_draws = n_done
+        self.consensus, self.alphas, self.latent, self.log_weights = (
+            np.ascontiguousarray(each[:, :n_done])
+            for each in (self.consensus, self.alphas, self.latent, self.log_weights)
+        )
 
     def _proposal(self, tally: RankTally, summed: SummedAlpha, rng: np.random.Generator) -> float:
         """The alpha at which to draw: for the mean distance of the posterior, which is found from a

@@ -329,6 +329,15 @@ class Options:
         None,
         check_flag,
     )
+    seconds: float | None = option(
+        None,
+        "Time limit for full rankings with one cluster: independent draws, each time twice as many "
+        "in all, as long as the next ones need no more time than is left; n_draws at most. How "
+        "many there are depends on the machine.",
+        ["balanced"],
+        lambda case: case.has_weighted_draws,
+        check_number,
+    )
 
     ridge: float | None = option(
         None,
