@@ -65,6 +65,7 @@ STYLE: dict[str, Any] = {
 }
 # What a file would say of its time and its maker: without it, the same table is the same file.
 FORMATS = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+ABOUT = {"png": "Description", "svg": "Description", "pdf": "Subject"}  # where it says what made it
 
 Array = NDArray[Any]
 Row = dict[str, Any]
@@ -237,13 +238,17 @@ def panels(
     height = 0.9 + 2.7 * n_rows if height is None else height
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(title, fontsize=12.5, fontweight="bold", x=0.01, ha="left")
-    row = rows[0]
-    words = f"{row['setting']} setting, seed {row['seed']}, pseudomallows {row['version']}"
-    figure.supxlabel(words, fontsize=8, color="0.35", x=0.99, ha="right")
+    figure.supxlabel(made_by(rows), fontsize=8, color="0.35", x=0.99, ha="right")
     axes = figure.subplots(n_rows, n_columns, squeeze=False, **options)
     for panel in axes.flat:
         panel.set_prop_cycle(color=[COLOURS[name] for name in CYCLE])
     return figure, axes
+
+
+def made_by(rows: list[Row]) -> str:
+    """The setting, the seed and the version behind a table."""
+    row = rows[0]
+    return f"{row['setting']} setting, seed {row['seed']}, pseudomallows {row['version']}"
 
 
 def heat(
@@ -274,5 +279,5 @@ def save(draw: Draw, rows: list[Row], path: Path) -> None:
     """Draw with the shared style, without a display; the name ends in the format."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with rc_context(STYLE):
-        figure = draw(rows)
-        figure.savefig(path, metadata=FORMATS[path.suffix.removeprefix(".")])
+        figure, kind = draw(rows), path.suffix.removeprefix(".")
+        figure.savefig(path, metadata=FORMATS[kind] | {ABOUT[kind]: made_by(rows)})
