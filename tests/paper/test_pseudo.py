@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -282,6 +283,22 @@ def test_compiled_and_interpreted_kernels_are_equal(has_foresight):
     (drawn, logs), values = results[0], np.empty(20)
     interpreted(kernels.draw_consensuses)(3, 0, cells, orders, True, drawn, values)
     assert values == pytest.approx(logs)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("has_foresight", [False, True])
+def test_draws_have_the_same_bits_in_any_blocks(has_foresight):
+    cells = kernels.cells_of(-5 * np.random.default_rng(1).random((6, 6)), has_foresight)
+    orders = np.array([np.random.default_rng(i).permutation(6) for i in range(20)])
+    results = []
+    for ends in ([0, 20], [0, 7, 8, 20]):
+        drawn, logs = np.empty((20, 6), dtype=np.int32), np.empty(20)
+        for first, end in itertools.pairwise(ends):
+            where = orders[first:end], False, drawn[first:end], logs[first:end]
+            kernels.draw_consensuses(3, first, cells, *where)
+        results.append((drawn, logs))
+    assert (results[0][0] == results[1][0]).all()
+    assert (results[0][1] == results[1][1]).all()
 
 
 @pytest.mark.kernel
