@@ -20,10 +20,10 @@ paper: $(READY)
 		msweb=; if [ $$script = case_study ]; then msweb='$(if $(MSWEB),--msweb=$(MSWEB))'; fi; \
 		$(RUN) experiments/$$script.py $(if $(FULL),--full) $(if $(FORMAT),--format=$(FORMAT)) $${msweb:+"$$msweb"} || exit 1; done
 
-test: $(READY) lint docs
-	$(MAKE) --no-print-directory --output-sync=target -j2 test-first test-second test-kernels
+test: $(READY)
+	$(MAKE) --no-print-directory --output-sync=target -j2 lint docs test-first test-second test-kernels
 
-# The parts of `test`, two at a time: all that `pytest` would run, in two halves, and the kernels without
+# The longest parts of `test`, two at a time: all that `pytest` would run, in two halves, and the kernels without
 # compilation, for their coverage.
 test-first: $(READY)
 	$(RUN) -m pytest -q --durations=40 tests/laws tests/personal tests/sampling tests/data

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.web import handlers
+from pseudomallows.web.models import summary
 from webhelp import Client, make_app, make_model
 
 MODELS = {
@@ -178,6 +180,17 @@ def test_items_are_found_whatever_the_case(client):
     found = client.get("/items?search=ITEM 1").json()["items"]
     assert {row["item"] for row in found} == {"item 1", "item 10", "item 11"}
     assert client.get("/items?search=zebra").json() == {"items": []}
+
+
+def test_many_items_are_searched_beside_the_requests(client, monkeypatch):
+    expected, threads = client.get("/items?search=ITEM 1").json(), []
+    find = summary.items
+    monkeypatch.setattr(handlers, "MANY_ITEMS", 3)
+    monkeypatch.setattr(
+        summary, "items", lambda *a: threads.append(threading.current_thread().name) or find(*a)
+    )
+    assert client.get("/items?search=ITEM 1").json() == expected
+    assert [name.rpartition("_")[0] for name in threads] == ["slow"]
 
 
 @pytest.mark.parametrize(
