@@ -92,18 +92,16 @@ def one_of(*arguments: Argument, required: bool = False) -> Argument:
     return add
 
 
-def count(text: str) -> int:
+def count(text: str, least: int = 1) -> int:
     """A whole number, 1 or more."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, got {text!r}")
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number, {least} or more, got {text!r}")
     return int(text)
 
 
 def seed(text: str) -> int:
     """A whole number, 0 or more."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number, 0 or more, got {text!r}")
-    return int(text)
+    return count(text, 0)
 
 
 def count_or_auto(text: str) -> int | str:
