@@ -244,19 +244,18 @@ def rank_histograms(
 def reliability(evaluation: Evaluation, ax: "Axes | None" = None) -> "Axes":
     """Stated probability against observed share; on the diagonal, they mean what they say.
 
-    The area of a point is its number of recommendations, its bar two standard errors.
+    The area of a point is its number of recommendations, its bar a 95 % interval.
     """
     ax = _axes(ax, width=5, height=5)
-    table = evaluation.calibration
-    error = np.sqrt(table.observed * (1 - table.observed) / table.counts)
+    stated, observed, errors, counts = np.array(evaluation.calibration.points()).T
     ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", linewidth=1)
-    ax.errorbar(table.stated, table.observed, 2 * error, fmt="none", color=COLOUR, alpha=0.6)
-    ax.scatter(table.stated, table.observed, 300 * table.counts / table.counts.max(), color=COLOUR)
-    top = min(1.0, 1.15 * float(max(table.stated.max(), table.observed.max())))
+    ax.errorbar(stated, observed, errors, fmt="none", color=COLOUR, alpha=0.6)
+    ax.scatter(stated, observed, 300 * counts / counts.max(), color=COLOUR)
+    top = min(1.0, 1.15 * float(max(stated.max(), observed.max())))
     ax.set(
         xlabel="stated probability",
         ylabel="observed share",
-        title=f"Calibration error {table.error:.3f}",
+        title=f"Calibration error {evaluation.calibration.error:.3f}",
         xlim=(0, top),
         ylim=(0, top),
         aspect="equal",

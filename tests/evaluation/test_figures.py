@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import pseudomallows as pm
-from pseudomallows.evaluation.figures import hits_of, scores_of
+from pseudomallows.evaluation.figures import Calibration, hits_of, scores_of
 
 
 def by_definition(items, right):
@@ -43,3 +44,25 @@ def test_coverage_and_its_error_by_leaving_out_one_user_at_a_time():
     assert found.value == 4 / 8
     left = [len({i for i in np.delete(items, row, 0).ravel() if i >= 0}) / 8 for row in range(4)]
     assert found.error == pytest.approx(math.sqrt(3 / 4 * ((left - np.mean(left)) ** 2).sum()))
+
+
+def coverage(share, count, errors):
+    """The probability that an interval around the observed share holds the true one."""
+    hits = np.arange(count + 1)
+    holds = np.abs(hits / count - share) <= errors
+    return stats.binom.pmf(hits, count, share)[holds].sum()
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 30, 400])
+def test_the_bars_of_a_calibration_hold_the_true_share(count):
+    observed = np.arange(count + 1) / count
+    table = Calibration(observed, observed, np.full(count + 1, count))
+    errors = np.array([error for _, _, error, _ in table.points()])
+    plain = 2 * np.sqrt(observed * (1 - observed) / count)  # says that all or none are certain
+    shares = np.linspace(0.02, 0.98, 49)
+    means = [
+        np.mean([coverage(share, count, each) for share in shares]) for each in (errors, plain)
+    ]
+    assert means[0] > 0.95
+    assert means[1] < 0.95
+    assert errors.max() < 4 / math.sqrt(count)

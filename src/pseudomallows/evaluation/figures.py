@@ -40,8 +40,13 @@ class Calibration:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def points(self) -> list[tuple[float, float, float, int]]:
-        """Rows for a picture: stated, observed, two standard errors of it, count."""
-        errors = 2 * np.sqrt(self.observed * (1 - self.observed) / self.counts)
+        """Rows for a picture: stated, observed, how far the 95 % interval reaches, count.
+
+        The interval is that of Agresti and Coull (1998): one hit of one does not say all.
+        """
+        shares = (self.observed * self.counts + 2) / (self.counts + 4)
+        widths = 2 * np.sqrt(shares * (1 - shares) / (self.counts + 4))
+        errors = np.abs(shares - self.observed) + widths
         columns = (self.stated, self.observed, errors, self.counts)
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
