@@ -152,7 +152,9 @@ def read_wide(grid: Grid, kind: str | None, has_header: bool) -> tuple[Any, str]
             raise grid.source.error(None, "there is a header, but no line after it")
         return read_ranks(grid, is_clicks=chosen == "wide-clicks"), chosen
     except ValueError as error:
-        if kind is None and len(grid.names) == 3 and find_sides(list(map(word, grid.names))):
+        words = [word(name) for name in grid.names]
+        has_users = len(words) == 3 and bool(USER & set(words))
+        if kind is None and has_users and find_sides(words):
             advice = "if these are comparisons, name the columns user, better and worse"
             raise ValueError(f"{error}; {advice}") from None
         raise
