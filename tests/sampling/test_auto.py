@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.sampling.fit import Asked, choose_method
+from pseudomallows.sampling.fit import choose_method
 from pseudomallows.sampling.reproduce import call_of
 
 
@@ -19,8 +19,8 @@ def data(kind):
     return pm.simulate_clicks(150, 12, alpha=8, mean_clicks=4, rng=1).preferences
 
 
-def asked(n_draws=None, n_clusters=1, distance="footrule", needs_chain=False, **options):
-    return Asked(n_draws, n_clusters, distance, options, needs_chain)
+def asked(n_clusters=1, distance="footrule", needs_chain=False, **options):
+    return n_clusters, distance, options, needs_chain
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,6 @@ def asked(n_draws=None, n_clusters=1, distance="footrule", needs_chain=False, **
         ("clicks", asked(distance="kendall"), "personal"),
         ("clicks", asked(distance="cayley"), "mcmc"),
         ("clicks", asked(blend=False), "personal"),
-        ("clicks", asked(n_draws=50), "mcmc"),
         ("clicks", asked(n_clusters=3), "mcmc"),
         ("clicks", asked(n_clusters="auto"), "mcmc"),
         ("clicks", asked(n_chains=2), "mcmc"),
@@ -48,9 +47,14 @@ def asked(n_draws=None, n_clusters=1, distance="footrule", needs_chain=False, **
     ],
 )
 def test_the_best_method_that_has_the_options_is_chosen(kind, call, method):
-    found = choose_method(data(kind), call)
-    assert found.method == method
-    assert found.why.startswith(f"{method}, ")
+    found, _, why = choose_method(data(kind), *call)
+    assert found == method
+    assert why.startswith(f"{method}, ")
+
+
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
+def test_a_number_of_draws_asks_for_draws():
+    assert pm.fit(data("clicks"), n_draws=5, rng=1).method == "mcmc"
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +97,10 @@ def test_an_update_brings_both_up_to_date(both):
 
 def test_too_few_users_have_one_order_for_all():
     few = pm.simulate_clicks(30, 6, alpha=8, mean_clicks=3, rng=1).preferences
-    found = choose_method(few, asked())
-    assert found.method == "mcmc"
     many = pm.Preferences.from_clicks([[1, 0], [0, 1], [1, 1]] * 100)
-    for why in (found.why, choose_method(many, asked()).why):
+    for prefs in (few, many):
+        found, _, why = choose_method(prefs, *asked())
+        assert found == "mcmc"
         assert "as fewer than 50 users have 2 clicks or more and an item left" in why
 
 

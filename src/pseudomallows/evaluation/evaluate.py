@@ -28,7 +28,7 @@ from ..posterior.names import QUESTIONS
 from ..rankings import as_rng, check_count, check_name, check_rankings
 from ..recommendations.recommend import Recommendations
 from ..recommendations.recommenders.choose_recommender import WITH_SUMS
-from ..sampling.fit import Asked, choose_method, fit
+from ..sampling.fit import choose_method, fit
 from ..sampling.reproduce import fit_options
 from .baselines import BASELINES
 from .certificate import certificate_of
@@ -156,10 +156,11 @@ def _for_split(prefs: Clicks, split: str | None, options: dict[str, Any]) -> dic
 
 def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The method of "auto", without the consensus of all users, which recommends nothing."""
-    usual: dict[str, Any] = {"n_draws": None, "n_clusters": 1, "distance": "footrule"}
-    asked = {name: options.get(name) or value for name, value in usual.items()}
-    others = {name: value for name, value in options.items() if name not in (*usual, *ALWAYS)}
-    method, chosen, _ = choose_method(prefs, Asked(**asked, options=others, needs_chain=False))
+    own = ("n_draws", "n_clusters", "distance", *ALWAYS)
+    others = {name: value for name, value in options.items() if name not in own}
+    n_clusters, distance = options.get("n_clusters") or 1, options.get("distance") or "footrule"
+    needs_chain = options.get("n_draws") is not None
+    method, chosen, _ = choose_method(prefs, n_clusters, distance, others, needs_chain)
     if method != "personal":
         return method, options
     plain = {name: value for name, value in chosen.items() if name != "with_consensus"}

@@ -7,7 +7,7 @@ import textwrap
 import time
 import warnings
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -180,9 +180,9 @@ def fit(
     distance = _usual_distance(prefs, method) if distance is None else distance
     told: dict[str, Any] = {}
     if method == "auto":
-        needs_chain = is_remote(executor) or checkpoint is not None
-        asked = Asked(n_draws, n_clusters, distance, options, needs_chain)
-        method, options, told["chosen"] = choose_method(prefs, asked)
+        needs_chain = n_draws is not None or is_remote(executor) or checkpoint is not None
+        asked = (n_clusters, distance, options, needs_chain)
+        method, options, told["chosen"] = choose_method(prefs, *asked)
     known = {"alpha": alpha, "n_draws": n_draws} | options
     known["n_clusters"] = None if n_clusters == 1 else n_clusters
     is_usual = asked_distance is None and distance == _usual_distance(prefs, method)
@@ -238,42 +238,30 @@ if fit.__doc__ is not None:  # not with python -OO
 # The method
 
 
-class Asked(NamedTuple):
-    """What a call of `fit` asks for, beside the data."""
-
-    n_draws: int | None
-    n_clusters: int | str
-    distance: str
-    options: dict[str, Any]
-    needs_chain: bool  # are there workers, or a checkpoint?
-
-
-class Choice(NamedTuple):
-    """A method, its options, and why it was chosen."""
-
-    method: str
-    options: dict[str, Any]
-    why: str
-
-
-def choose_method(prefs: Preferences, asked: Asked) -> Choice:
-    """The best method for these data that has the options that are asked for.
+def choose_method(
+    prefs: Preferences,
+    n_clusters: int | str,
+    distance: str,
+    options: dict[str, Any],
+    needs_chain: bool,  # for a number of draws, workers, or a checkpoint
+) -> tuple[str, dict[str, Any], str]:
+    """The best method for these data that has the options that are asked for, its options, and why
+    it was chosen.
 
     >>> prefs = Preferences.from_rankings([[1, 2, 3], [2, 1, 3]])
-    >>> choose_method(prefs, Asked(None, 1, "footrule", {}, False)).why
+    >>> choose_method(prefs, 1, "footrule", {}, False)[2]
     'mcmc, the exact posterior: the best there is for rankings'
-    >>> choose_method(prefs, Asked(None, 1, "footrule", {"sigma": 1.0}, False)).why
+    >>> choose_method(prefs, 1, "footrule", {"sigma": 1.0}, False)[2]
     "pseudo, the paper's method: it is the one with the option 'sigma'"
     """
-    given, n_clusters = set(asked.options), asked.n_clusters
-    is_plain = (asked.n_draws, n_clusters, asked.needs_chain) == (None, 1, False)
-    is_own = isinstance(prefs, Clicks) and is_plain and asked.distance in OWN_LAWS
+    given, is_plain = set(options), n_clusters == 1 and not needs_chain
+    is_own = isinstance(prefs, Clicks) and is_plain and distance in OWN_LAWS
     if is_own and given <= set(option_names(Case.of(prefs, "personal"))):
         assert isinstance(prefs, Clicks)
         if given or len(scorable(prefs)) >= MIN_SCORED:
             words = "personal, an order of each user's own and the consensus of all: the best "
             words += "there is for clicks"
-            return Choice("personal", {"with_consensus": True} | asked.options, words)
+            return "personal", {"with_consensus": True} | options, words
 
     numbers = (1, 2) if n_clusters == "auto" else (n_clusters,)
     cases = {
@@ -286,7 +274,7 @@ def choose_method(prefs: Preferences, asked: Asked) -> Choice:
         words = "the paper's method" if able[0] == "pseudo" else "independent draws with weights"
         own = sorted(given - known["mcmc"])
         words = f"{able[0]}, {words}: it is the one with the option {own[0]!r}"
-        return Choice(able[0], asked.options, words)
+        return able[0], options, words
 
     what = str(Case.of(prefs, "mcmc")).removeprefix("full ").removeprefix("partial ")
     if n_clusters != 1:
@@ -295,7 +283,7 @@ def choose_method(prefs: Preferences, asked: Asked) -> Choice:
     if is_own and not given:
         words += f", as fewer than {MIN_SCORED} users have 2 clicks or more and an item left: "
         words += "too few to learn an order of each"
-    return Choice("mcmc", asked.options, words)
+    return "mcmc", options, words
 
 
 def _usual_distance(prefs: Preferences, method: str) -> str:
