@@ -18,8 +18,8 @@ class Cayley(OneStays):
     compare = kernels.cayley_distances
 
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
-        log_sum, distance = kernels.cayley_partition(n_items, alpha / n_items)
-        return log_sum, distance
+        weights = np.arange(1, n_items) * math.exp(-alpha / n_items)  # of joining a cycle
+        return float(np.log1p(weights).sum()), float((weights / (1 + weights)).sum())
 
     def fill_draws(self, seed: int, alpha: float, draws: NDArray[np.int32]) -> None:
         """Exact, in time n_items each."""

@@ -16,28 +16,8 @@ import math
 import numpy as np
 
 from .compiled import compiled
-from .kendall.inversions import draw_jump, take_nth
+from .kendall.inversions import count_inversions, draw_jump, take_nth
 from .streams import below, start_user, uniform
-
-
-@compiled
-def count_known_inversions(ranks, ordering, tree):
-    """Known pairs of a user that a consensus has in the other order: a sum over the items, in
-    the order of the consensus, of those before them that have a larger rank."""
-    n_items, total = len(ranks), 0
-    tree[:] = 0
-    for place in range(n_items):
-        rank = ranks[ordering[place]]
-        total += place
-        at = rank
-        while at > 0:
-            total -= tree[at]
-            at -= at & -at
-        at = rank
-        while at <= n_items:
-            tree[at] += 1
-            at += at & -at
-    return total
 
 
 @compiled
@@ -50,7 +30,7 @@ def bucket_log_likelihoods(rankings, ordering, rate, log_factorials, values):
     tree, sizes = np.empty(n_items + 1, np.int64), np.empty(n_items + 1, np.int64)
     for user in range(len(rankings)):
         ranks = rankings[user]
-        value = -rate * count_known_inversions(ranks, ordering, tree) - log_factorials[n_items]
+        value = -rate * count_inversions(ranks, ordering, tree) - log_factorials[n_items]
         sizes[:] = 0
         for item in range(n_items):
             sizes[ranks[item]] += 1

@@ -1,4 +1,4 @@
-"""NextItems to be among the next ranks: by enumeration, and against sums over whole lines."""
+"""Probabilities to be among the next ranks: by enumeration, and against sums over whole lines."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""NextItems of what comes next under Kendall's distance, against all rankings of a few items."""
+"""What comes next under Kendall's distance, against all rankings of a few items."""
 
 import numpy as np
 import pytest

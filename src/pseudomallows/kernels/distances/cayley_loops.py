@@ -7,7 +7,7 @@ own, or enters a cycle behind one of the j, which adds 1 to the distance.
 import numpy as np
 
 from ..compiled import compiled
-from ..kendall.inversions import LARGE, order_by_rank
+from ..kendall.inversions import order_by_rank
 from ..streams import below, start_stream, uniform
 
 
@@ -36,22 +36,6 @@ def cayley_distances(rankings, others, distances):
         if row < len(others):
             order_by_rank(others[row], ordering)
         distances[row] = n_items - count_cycles(rankings[row], ordering, seen)
-
-
-@compiled
-def cayley_partition(n_items, rate):
-    """Log of the sum over all rankings, and the mean distance."""
-    weight, log_sum, distance, product = np.exp(-rate), 0.0, 0.0, 1.0
-    for j in range(1, n_items):
-        if j * weight < 0.1:
-            log_sum += np.log1p(j * weight)  # which keeps the digits of what is near 1
-        else:
-            product *= 1.0 + j * weight
-        if product > LARGE:
-            log_sum += np.log(product)
-            product = 1.0
-        distance += j * weight / (1.0 + j * weight)
-    return log_sum + np.log(product), distance
 
 
 @compiled

@@ -1,35 +1,9 @@
-"""The Hamming distance: how many items have another rank.
-
-rate is alpha / n_items. Of d such items there are n! / (n - d)! * s(d) rankings, where s(d), the
-sum of (-1)^k / k! for k up to d, is the share of those d places in which none stays.
-"""
+"""Draws by the Hamming distance: how many items have another rank."""
 
 import numpy as np
 
 from ..compiled import compiled
 from ..streams import below, start_stream, uniform
-
-
-@compiled
-def hamming_law(n_items, rate, law):
-    """Fill `law[d]` with the probability of distance d; return the log of the sum over rankings."""
-    log_ways, share, term, log_share = 0.0, 1.0, 1.0, 0.0
-    law[0] = 0.0
-    highest = 0.0
-    for d in range(1, n_items + 1):
-        log_ways += np.log(n_items - d + 1.0) - rate
-        if d < 25:  # from there on the share is 1 / e to the last digit
-            term /= -d
-            share += term
-            log_share = np.log(share) if d > 1 else -np.inf
-        law[d] = log_ways + log_share
-        highest = max(highest, law[d])
-    total = 0.0
-    for d in range(n_items + 1):
-        law[d] = np.exp(law[d] - highest)
-        total += law[d]
-    law /= total
-    return highest + np.log(total)
 
 
 @compiled

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..click_rows import clicks_of
 from ..compiled import compiled
-from .matching import RESCALE
+from .matching import RESCALE, scale
 from .recursions import (
     BELOW,
     BESIDE,
@@ -14,7 +14,6 @@ from .recursions import (
     TAKE,
     recursion_at,
     room_to_go_back,
-    scale_states,
     sort_places,
     step_far,
     sum_back,
@@ -60,7 +59,7 @@ def sum_clicked(n_clicks, n_first, recursion, room):
         gap -= not is_click
         sums[j, top + 2] = sums[j, top + 3] = 0.0
         if p % RESCALE == RESCALE - 1:
-            log_sum += np.log(scale_states(sums[j], top + 1))
+            log_sum += np.log(scale(sums[j, 1:], top + 1))
     return log_sum + np.log(sums[0, 1])
 
 

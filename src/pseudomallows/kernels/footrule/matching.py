@@ -1,10 +1,10 @@
 """Matchings on a line: items at places, ranks at places, weight exp(-rate * sum |item - rank|),
 rate being alpha / n_items.
 
-MatchingFactors along the line. `open items` wait for a rank further on, `open ranks` for an item;
-their numbers differ by a known amount, the gap, so the state is one number: `k`, the smaller of the
-two. Every unit step costs exp(-rate * (open items + open ranks)), and the sum of these steps is the
-distance. States are weighed by sqrt(open items! * open ranks!), which keeps the numbers tame.
+Along the line, `open items` wait for a rank further on, `open ranks` for an item; their numbers
+differ by a known amount, the gap, so the state is one number: `k`, the smaller of the two. Every
+unit step costs exp(-rate * (open items + open ranks)), and the sum of these steps is the distance.
+States are weighed by sqrt(open items! * open ranks!), which keeps the numbers tame.
 
 With an item and a rank at every place this is the footrule Mallows distribution itself.
 """

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .matching import N_GAPS, NEGLIGIBLE, RESCALE, gap_decay, largest_state, square_roots
+from .matching import N_GAPS, NEGLIGIBLE, RESCALE, gap_decay, largest_state, scale, square_roots
 
 DECAY, BESIDE = range(2)  # rows of `base`
 STAY, LOW, TAKE = range(3)  # rows of `steps`
@@ -173,7 +173,7 @@ def fill_tails(step, size, stride, tails, logs, widths):
             new[k + 1] = step[STAY, k] * old[k + 1] + beside
         new[top + 1 :] = 0.0
         if p % RESCALE == 0:
-            log_sum += np.log(scale_states(new, top))
+            log_sum += np.log(scale(new[1:], top))
         if p % stride == 0:
             copy_row(new, tails[p // stride])
             logs[p // stride] = log_sum
@@ -203,17 +203,6 @@ def count_states(there, back, size):
         if there[k + 1] * back[k + 1] > NEGLIGIBLE * total:
             n_states = k + 1
     return n_states
-
-
-@compiled
-def scale_states(states, size):
-    """Scale the states to unit sum; return by what they were divided."""
-    total = 0.0
-    for k in range(size):
-        total += states[k + 1]
-    for k in range(size):
-        states[k + 1] /= total
-    return total
 
 
 @compiled
@@ -277,6 +266,6 @@ def sum_back(n_clicks, n_first, last, recursion, room):
         sums[j, size + 1] = 0.0
         scales[p] = 1.0
         if p % RESCALE == 0:
-            scales[p] = scale_states(sums[j], size)
+            scales[p] = scale(sums[j, 1:], size)
             log_sum += np.log(scales[p])
     return log_sum + np.log(sums[n_clicks & mask, 1])

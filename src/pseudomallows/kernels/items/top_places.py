@@ -1,4 +1,4 @@
-"""NextItems of the places of each user's own order: all of them, or the first alone."""
+"""Probabilities of the places of each user's own order: all of them, or the first alone."""
 
 import numpy as np
 

@@ -23,20 +23,22 @@ def order_by_rank(ranks, ordering):
 
 @compiled
 def count_inversions(ranks, ordering, tree):
-    """Pairs that `ranks` has in another order than `ordering`, by a tree of sums (Fenwick)."""
-    n_items, count = len(ranks), 0
+    """Pairs that `ranks` has in another order than `ordering`, ties left out: a sum over the items,
+    in that order, of those before them that have a larger rank, by a tree of sums (Fenwick)."""
+    n_items, total = len(ranks), 0
     tree[:] = 0
-    for place in range(n_items - 1, -1, -1):
+    for place in range(n_items):
         rank = ranks[ordering[place]]
-        node = rank - 1
-        while node > 0:  # those further on in `ordering`, of a better rank
-            count += tree[node]
-            node -= node & -node
-        node = rank
-        while node <= n_items:
-            tree[node] += 1
-            node += node & -node
-    return count
+        total += place
+        at = rank
+        while at > 0:
+            total -= tree[at]
+            at -= at & -at
+        at = rank
+        while at <= n_items:
+            tree[at] += 1
+            at += at & -at
+    return total
 
 
 @compiled

@@ -73,32 +73,17 @@ def exchange_change(votes, table, ordering, low, high):
 
 
 @compiled
-def new_place(place, here, there):
-    """Where the item at a place comes to be, if the one `here` goes `there`."""
-    if place == here:
-        return there
-    if here < place <= there:
-        return place - 1
-    if there <= place < here:
-        return place + 1
-    return place
-
-
-@compiled
 def leap_change(votes, table, ordering, here, there):
-    """What the log likelihood, in counts, changes by if an item leaps and those between shift."""
-    middle, first, last = len(ordering) - 1, min(here, there), max(here, there)
-    change = 0.0
-    for place in range(first, last + 1):
-        item, moved = ordering[place], new_place(place, here, there)
-        for other in range(len(ordering)):
-            if first <= other <= place:
-                continue  # a pair of two that move counts once
-            before, after = other - place, new_place(other, here, there) - moved
-            if before != after:
-                won, lost = votes.wins[item, ordering[other]], votes.losses[item, ordering[other]]
-                change += won * (table[middle + after] - table[middle + before])
-                change += lost * (table[middle - after] - table[middle - before])
+    """What the log likelihood, in counts, changes by if an item leaps and those between shift: by
+    exchanges of neighbours, which are taken back."""
+    side, change = 1 if there > here else -1, 0.0
+    for place in range(here, there, side):
+        low = min(place, place + side)
+        change += exchange_change(votes, table, ordering, low, low + 1)
+        ordering[low], ordering[low + 1] = ordering[low + 1], ordering[low]
+    for place in range(there, here, -side):
+        low = min(place, place - side)
+        ordering[low], ordering[low + 1] = ordering[low + 1], ordering[low]
     return change
 
 
