@@ -123,7 +123,7 @@ def latent_law(row, name, model):
     return naive.order_law(SAID[row], CONSENSUS.tolist(), alpha, wrong, name)
 
 
-def ends(row, name, model, alpha=None, n_draws=8000):
+def ends(row, name, model, alpha=None, n_draws=3300 if UNCOMPILED else 8000):
     """Latent rankings of the exact law, moved by leaps at some alpha."""
     latent = choose(latent_law(row, name, model), n_draws, np.random.default_rng(4))
     latent = latent.astype(np.int32)
