@@ -1,6 +1,6 @@
 """Clicks under Kendall's distance: seconds and memory, from a file to a file.
 
-Four settings:
+Three settings:
 
 - 7,872 users x 200 items in 17 clusters, drawn from the model: the time of a fit with 17 clusters,
   its largest R-hat, and the adjusted Rand index against the truth.
@@ -10,12 +10,10 @@ Four settings:
   items, in NumPy.
 - N users x N items in clusters, each with a Zipf popularity of its own, at most 20 clicks a user:
   the time of a fit with the true number of clusters, and the adjusted Rand index against the truth.
-- `pm.evaluate` of method "personal" on the retail data, by both of its distances.
 
     .venv/bin/python benchmarks/kendall_clicks.py clusters
     .venv/bin/python benchmarks/kendall_clicks.py catalogue --size 1000000 --clusters 1
     .venv/bin/python benchmarks/kendall_clicks.py sparse --size 200000 --clusters 10
-    .venv/bin/python benchmarks/kendall_clicks.py personal
 """
 
 import argparse
@@ -182,31 +180,10 @@ def sparse(size, n_clusters, seed):
         clock("recommend to all, to Parquet", lambda: recommend_to(posterior, target, K))
 
 
-def personal():
-    """Method "personal" by both of its distances."""
-    prefs = pm.datasets.online_retail() if hasattr(pm, "datasets") else pm.online_retail()
-    print("hidden  distance  accuracy  s.e.    ECE     ECE without correction  CPU s")
-    for distance in ("footrule", "kendall"):
-        pm.evaluate(prefs, 3, 10, "personal", distance=distance, ridge=0.3, rng=SEED)  # compile
-    for hidden in (1, 3, 10):
-        for distance in ("footrule", "kendall"):
-            how = {"method": "personal", "distance": distance, "ridge": 0.3, "rng": SEED}
-            started = time.process_time()
-            found = pm.evaluate(prefs, hidden, 10, **how)
-            spent = time.process_time() - started
-            plain = pm.evaluate(prefs, hidden, 10, calibrate=False, **how)
-            print(
-                f"{hidden:6}  {distance:8}  {found.accuracy:.4f}    {found.accuracy_error:.4f}  "
-                f"{found.calibration.error:.4f}  {plain.calibration.error:.4f}                  "
-                f"{spent:.1f}",
-                flush=True,
-            )
-
-
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("clusters", "catalogue", "sparse", "personal"))
+    parser.add_argument("what", choices=("clusters", "catalogue", "sparse"))
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--clusters", type=int, default=1)
     parser.add_argument("--seed", type=int, default=SEED, help="of `sparse`: data and fit")
@@ -215,8 +192,6 @@ def main():
         clusters()
     elif options.what == "sparse":
         sparse(options.size, options.clusters, options.seed)
-    elif options.what == "personal":
-        personal()
     else:
         catalogue(options.size, options.clusters)
 

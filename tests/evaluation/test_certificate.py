@@ -69,3 +69,19 @@ def test_a_fit_that_is_judged_by_another_question_says_so():
     assert found.posterior.question == "the next clicks of this visit"
     matched = pm.evaluate(shop, 2, 3, "personal", split="last", blend=False, rng=1)
     assert matched.posterior.settings["options"]["calibration"] == "last"
+
+
+def test_groups_have_a_cell_each_and_wrong_ones_are_refused():
+    prefs = pm.simulate_clicks(300, 15, alpha=10, mean_clicks=6, rng=1).preferences
+    groups = {user: "new" if user % 3 else "old" for user in range(290)}
+    how = {"hide": 2, "k": 3, "method": "personal", "blend": False, "rng": 1}
+    result = pm.evaluate(prefs, groups=groups, **how)
+    mine = [cell for cell in result.certificate if cell.by == "group"]
+    assert [cell.cell for cell in mine] == ["new", "old"]
+    judged = [user for user in result.recommendations.users.tolist() if user in groups]
+    assert sum(cell.n_users for cell in mine) == len(judged)
+    assert mine[0].n_users == sum(groups[user] == "new" for user in judged)
+    with pytest.raises(ValueError, match="groups names none of the users"):
+        pm.evaluate(prefs, groups={"nobody": "new"}, **how)
+    with pytest.raises(TypeError, match="groups must be a dict"):
+        pm.evaluate(prefs, groups=[1, 2], **how)

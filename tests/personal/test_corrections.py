@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from naive_corrections import features_of, log_odds, odds_of
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.kernels.footrule.own_orders import N_FEATURES
+from pseudomallows.kernels.corrections import N_FEATURES
 from pseudomallows.personal.calibrate import (
     Cases,
     hits_at,
@@ -58,14 +58,15 @@ def cases_of(rng, truth, windows=(1, 3, 10), n_users=400):
         probabilities = 1 / (1 + np.exp(-truth(log_odds(law[0]), window)))
         features = features_of(law, places, window, MARKS).reshape(-1, N_FEATURES)
         hits = rng.random(len(features)) < probabilities.ravel()
-        parts.append(Cases(features, hits.astype(float), np.ones(len(features))))
+        owners = np.repeat(np.arange(n_users), 30)
+        parts.append(Cases(features, hits.astype(float), np.ones(len(features)), owners))
     return parts
 
 
 def joined(parts):
     """All of them as one part."""
-    columns = zip(*((part.features, part.targets, part.weights) for part in parts), strict=True)
-    return Cases(*map(np.concatenate, columns))
+    names = ("features", "targets", "weights", "owners")
+    return Cases(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def gap(correction, truth, window):
@@ -126,7 +127,8 @@ def test_a_row_of_weight_2_is_two_people():
     weights = np.random.default_rng(2).integers(1, 4, len(cases.targets))
     weighted = replace(cases, weights=weights.astype(float))
     rows = np.repeat(np.arange(len(weights)), weights)
-    repeated = Cases(cases.features[rows], cases.targets[rows], np.ones(len(rows)))
+    of_rows = cases.features[rows], cases.targets[rows], np.ones(len(rows))
+    repeated = Cases(*of_rows, cases.owners[rows])
     features = cases.features[:300]
     one, two, plain = (
         apply(learn_correction([each], MARKS), features) for each in (weighted, repeated, cases)
@@ -147,7 +149,7 @@ def test_a_map_has_the_observed_frequencies_and_rises():
     rng = np.random.default_rng(1)
     scale = np.sort(rng.normal(size=20_000))
     hits = (rng.random(20_000) < 1 / (1 + np.exp(-(scale**3)))).astype(float)
-    knots, values = learn_map(scale, hits, np.ones(20_000))
+    knots, values, _ = learn_map(scale, hits, np.ones(20_000), np.arange(20_000))
     assert (np.diff(values) > 0).all()
     assert (np.diff(knots) > 0).all()
     inside = np.abs(knots) < 1.5
@@ -158,10 +160,53 @@ def test_a_map_has_the_observed_frequencies_and_rises():
 def test_a_map_that_would_fall_is_pooled():
     scale = np.repeat([-1.0, 0.0, 1.0], 1000)
     hits = np.concatenate([np.arange(1000) % n == 0 for n in (2, 4, 2)]).astype(float)
-    knots, values = learn_map(scale, hits, np.ones(3000))
+    knots, values, _ = learn_map(scale, hits, np.ones(3000), np.arange(3000))
     assert len(knots) == len(values)
     assert (np.diff(values) > 0).all()
     assert (rising_slopes(knots, values) > 0).all()
+
+
+def test_errors_of_a_map_are_what_other_users_would_change():
+    """Users have a level of their own each, so that their cases are not independent."""
+    found = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        owners = np.repeat(np.arange(60), 10)
+        odds = -1 + rng.normal(size=60)[owners]
+        hits = (rng.random(600) < 1 / (1 + np.exp(-odds))).astype(float)
+        scale = -1 + 1e-3 * rng.normal(size=600)
+        _, values, errors = learn_map(scale, hits, np.ones(600), owners)
+        found.append((values[0], errors[0], 1 / np.sqrt(600 * hits.mean() * (1 - hits.mean()))))
+    values, errors, independent = np.array(found).T
+    assert errors.mean() == pytest.approx(values.std(), rel=0.15)
+    assert independent.mean() < 0.75 * values.std()  # the twin
+
+
+def test_dates_that_differ_make_probabilities_less_certain():
+    rng = np.random.default_rng(1)
+    (one,) = cases_of(rng, right, windows=(3,))
+    (other,) = cases_of(rng, lambda odds, window: odds - 0.5, windows=(3,))
+    alike, apart = (
+        learn_correction([one, replace(second, split=1)], MARKS).standard_errors
+        for second in (one, other)
+    )
+    assert apart.min() > 0.25 > alike.max()
+    stated = np.array([0.01, 0.2, 0.5])
+    even = replace(learnt(), standard_errors=np.full(len(learnt().knots), 0.1))
+    errors = even.errors_of(stated)
+    assert errors == pytest.approx(0.1 * stated * (1 - stated))
+
+
+def test_recommendations_state_how_uncertain_their_probabilities_are(tmp_path):
+    shown, _, posterior = shop()
+    found = pm.recommend(posterior, 5)
+    assert (found.errors > 0).all()
+    assert (found.errors < found.probabilities).all()
+    posterior.save(tmp_path / "x.pm")
+    again = pm.recommend(pm.load(tmp_path / "x.pm"), 5, exclude=[0])
+    assert (again.errors > 0).all()
+    plain = pm.fit(shown, "personal", ridge=0.3, calibrate=False, rng=1)
+    assert np.isnan(pm.recommend(plain, 5).errors).all()
 
 
 def test_places_that_are_left_out_are_stood_for():
@@ -185,7 +230,7 @@ def test_later_clicks_come_true_at_their_places(has_order):
     items = np.array([[4, 0, 2, -1], [3, 1, 0, 2]])
     order = np.array([1, 0, 0, 2, 1]) if has_order else np.full(5, -1)
     codes = np.array([0, 3, 0, 1, 2], dtype=np.int32)  # item 3 is not among those of the first user
-    later = Later(np.arange(2), np.array([0, 2, 5]), codes, order, [1, 2])
+    later = Later(np.arange(2), np.array([0, 2, 5]), codes, order, [1, 2], np.ones(2, dtype=bool))
     found = hits_at(later, items, 2, 5)
     if has_order:
         assert found.tolist() == [[0, 1, 0, 0], [0, 0, 1, 1]]
@@ -347,7 +392,7 @@ def test_a_correction_is_saved_and_read(tmp_path):
     again = pm.load(tmp_path / "x.pm").correction
     assert isinstance(again, Correction)
     assert again.largest == posterior.correction.largest
-    for name in ("coefficients", "marks", "knots", "values", "slopes"):
+    for name in ("coefficients", "marks", "knots", "values", "slopes", "standard_errors"):
         assert (getattr(again, name) == getattr(posterior.correction, name)).all()
 
 

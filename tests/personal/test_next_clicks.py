@@ -109,6 +109,22 @@ def test_a_date_divides_the_clicks_to_learn_from(drifting):
     )
 
 
+def test_a_share_says_how_far_ahead_is_looked(drifting):
+    how = {"blend": False, "rng": 1}
+    near, far = (
+        pm.fit(drifting.shown, "personal", calibrate=share, **how) for share in (0.15, 0.5)
+    )
+    days = [fit.settings["options"]["days_ahead"] for fit in (near, far)]
+    assert days[0] < days[1]
+    assert far.question.endswith(f"within some {days[1]:.0f} days")
+    assert "calibrate=0.5" in call_of(far)
+    for wrong in (0.0, 1.0, float("nan")):
+        with pytest.raises(ValueError, match="calibrate must be"):
+            pm.fit(drifting.shown, "personal", calibrate=wrong, **how)
+    judged = pm.evaluate(drifting.shown, method="personal", split="time", share=0.4, **how)
+    assert 0.3 < judged.posterior.settings["options"]["later_share"] <= 0.5
+
+
 def test_a_date_that_divides_few_users_is_replaced_by_the_last_clicks():
     """Everybody comes once: nobody has clicks before and after a date."""
     prefs = log(drifts=False, n_users=200)

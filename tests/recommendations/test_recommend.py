@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
+from pseudomallows.recommendations.choose_recommender import recommender_of
 from pseudomallows.recommendations.recommend import COLUMNS, DIGITS, best_of_one
-from pseudomallows.recommendations.recommenders.choose_recommender import recommender_of
 from pseudomallows.recommendations.to_file import csv_blocks
 from pseudomallows.recommendations.users import users_of
 

@@ -381,5 +381,4 @@ def test_a_default_fit_says_what_was_chosen_and_what_a_probability_means(clicks,
     fit = pm.fit(clicks.preferences, rng=1)
     words = Reader(write(fit, tmp_path)).words()
     assert f"The method was chosen by default: {fit.settings['chosen']}" in words
-    assert "corrected by hiding clicks at random, as is usual" in words
-    assert "one more click like the others" in words
+    assert "probabilities are about a click that is missing at random" in words

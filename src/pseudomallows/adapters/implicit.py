@@ -14,9 +14,9 @@ from ..data.preferences import Preferences
 from ..engines.executors import Executor, Threads
 from ..personal.personal_fit import Fit
 from ..personal.save_personal import load
+from ..recommendations.choose_recommender import recommender_of
 from ..recommendations.explain import explain
 from ..recommendations.recommend import recommend
-from ..recommendations.recommenders.choose_recommender import recommender_of
 from ..recommendations.similar import Similar, similar_items, similar_users
 from ..sampling.fit import fit
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, PositiveInt
 from ..data.preferences import Preferences
 from ..engines.executors import Threads
 from ..personal.personal_fit import Fit
-from ..recommendations.recommenders.choose_recommender import recommender_of
-from ..recommendations.recommenders.recommender import MAX_ERROR, Users
+from ..recommendations.choose_recommender import recommender_of
+from ..recommendations.recommender import MAX_ERROR, Users
 from ..recommendations.users import clicks_of_one
 from ..sampling.fit import fit
 

@@ -3,6 +3,7 @@ clicked, and by how far ahead a probability looks. A mean over all may hide that
 nobody."""
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -65,9 +66,11 @@ def certificate_of(
     windows: NDArray[np.int64],
     items: NDArray[np.int64],
     counts: NDArray[np.int64],
+    of_groups: tuple[NDArray[np.int64], list[str]] | None = None,
 ) -> list[Cell]:
     """The cells of ``stated[user, place]`` and ``observed[user, place]``, NaN where there is no
-    recommendation. ``counts[item]`` is how often an item was clicked."""
+    recommendation. ``counts[item]`` is how often an item was clicked; `of_groups` come from
+    `groups_of`."""
     shape = stated.shape
     of_clicks = np.broadcast_to(np.searchsorted(FEW, n_clicks, "right")[:, None] - 1, shape)
     ahead = np.broadcast_to(np.searchsorted(AHEAD, windows, "right")[:, None] - 1, shape)
@@ -82,6 +85,8 @@ def certificate_of(
         "items": (popular, ["clicked most", "clicked less", "clicked least"]),
         "next clicks": (ahead, ranges_of(AHEAD)),
     }
+    if of_groups is not None:
+        by["group"] = (np.broadcast_to(of_groups[0][:, None], shape), of_groups[1])
     cells = []
     for what, (groups, words) in by.items():
         for number, name in enumerate(words):
@@ -89,6 +94,25 @@ def certificate_of(
             if is_mine.any():
                 cells.append(cell_of(what, name, stated, observed, is_mine))
     return cells
+
+
+def groups_of(groups: Any, users: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]] | None:
+    """The number of the group of each user, -1 for none, and the names of the groups, of a dict
+    {user: group}; None for None.
+
+    >>> groups_of({"ann": "new", "bob": "old"}, np.array(["bob", "eve", "ann"]))
+    (array([ 1, -1,  0]), ['new', 'old'])
+    """
+    if groups is None:
+        return None
+    if not isinstance(groups, Mapping):
+        raise TypeError(f"groups must be a dict {{user: group}}, got {type(groups).__name__}")
+    own = [groups.get(user) for user in users.tolist()]
+    names = sorted({str(group) for group in own if group is not None})
+    if not names:
+        raise ValueError("groups names none of the users who are judged: give {user: group}")
+    numbers = {name: number for number, name in enumerate(names)}
+    return np.array([-1 if group is None else numbers[str(group)] for group in own]), names
 
 
 def cell_of(

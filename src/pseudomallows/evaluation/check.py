@@ -18,6 +18,7 @@ from .certificate import (
     RELATIVE_FROM,
     Cell,
     certificate_of,
+    groups_of,
     is_mean_right,
     worst_of,
 )
@@ -163,7 +164,13 @@ class CalibrationCheck:
 
 
 def check(
-    posterior: Fit, later: Any, k: int = 10, *, n_bins: int = 10, executor: Executor | None = None
+    posterior: Fit,
+    later: Any,
+    k: int = 10,
+    *,
+    n_bins: int = 10,
+    groups: dict[Any, Any] | None = None,
+    executor: Executor | None = None,
 ) -> CalibrationCheck:
     """Whether the probabilities of a fit are right on clicks that came after it.
 
@@ -182,6 +189,8 @@ def check(
         Recommendations for each user.
     n_bins : int
         Bins of equal width for the stated probabilities.
+    groups : dict, optional
+        ``groups[user]``: the certificate is by these groups too.
 
     Examples
     --------
@@ -201,12 +210,13 @@ def check(
     k, n_bins = check_count(k, "k"), check_count(n_bins, "n_bins")
     new = _new_clicks(clicks, later)
     rows = np.flatnonzero(new.n_clicks)
+    of_groups = groups_of(groups, clicks.users[rows])
     later, windows = new.take(rows), np.minimum(new.n_clicks[rows], LARGEST_WINDOW)
     best = recommend_ahead(posterior, clicks.users[rows], windows, k, executor)
     observed = observed_of(best.items, later, windows)
     stated = np.where(best.items >= 0, best.probabilities, np.nan)
     found = CalibrationCheck.of(stated, observed, n_bins)
-    of_users = (clicks.n_clicks[rows], windows, best.items, clicks.item_counts())
+    of_users = (clicks.n_clicks[rows], windows, best.items, clicks.item_counts(), of_groups)
     return replace(found, certificate=certificate_of(stated, observed, *of_users))
 
 

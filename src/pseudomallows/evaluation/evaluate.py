@@ -26,12 +26,12 @@ from ..personal.personal_fit import Fit, PersonalFit
 from ..posterior.diagnostics import QuestionWarning
 from ..posterior.names import QUESTIONS
 from ..rankings import as_rng, check_count, check_name, check_rankings
+from ..recommendations.choose_recommender import WITH_SUMS
 from ..recommendations.recommend import Recommendations
-from ..recommendations.recommenders.choose_recommender import WITH_SUMS
 from ..sampling.fit import choose_method, fit
 from ..sampling.reproduce import fit_options
 from .baselines import BASELINES
-from .certificate import certificate_of
+from .certificate import certificate_of, groups_of
 from .check import LARGEST_WINDOW, observed_of, recommend_ahead
 from .figures import Evaluation, Judged, calibrate, scores_of
 
@@ -52,6 +52,7 @@ def evaluate(
     share: float | None = None,
     truth: ArrayLike | None = None,
     n_bins: int = 10,
+    groups: dict[Any, Any] | None = None,
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
     **options: Any,
@@ -97,6 +98,8 @@ def evaluate(
         recommendation is right if its true rank is one of the k after the clicks.
     n_bins : int
         Bins of equal width for the stated probabilities.
+    groups : dict, optional
+        ``groups[user]``: the certificate is by these groups too.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
 
@@ -125,11 +128,13 @@ def evaluate(
     if method == "auto":
         method, options = _choose(prefs, options)
     if method == "personal":
-        options = _for_split(prefs, split, options)
+        options = _for_split(trial, split, options)
     if method != "personal" and (options.get("distance") or "footrule") not in WITH_SUMS:
         options = options | {"keep_latent": True}  # which answers users there
+    of_groups = groups_of(groups, trial.shown.users[trial.judged])
     posterior = fit(trial.shown, method, rng=rng, executor=executor, **options)
-    return _score(trial, posterior, trial.recommend(posterior, executor), n_bins, rng)
+    best = trial.recommend(posterior, executor)
+    return _score(trial, posterior, best, n_bins, rng, of_groups)
 
 
 def _usual_split(prefs: Clicks, hide: int | None) -> str:
@@ -141,17 +146,33 @@ def _usual_split(prefs: Clicks, hide: int | None) -> str:
     return "time" if n_judged >= LEAST_SPANNING else "last"
 
 
-def _for_split(prefs: Clicks, split: str | None, options: dict[str, Any]) -> dict[str, Any]:
+def _for_split(trial: Trial, split: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """The options, with the question that the split asks, unless another was asked for."""
+    ahead = _share_ahead(trial)
     asked = {"random": "random", "last": "last", "time": "cut"}.get(split or "")
+    asked = "cut" if split is None and ahead is not None else asked
     how = options.get("calibrate", True)
-    if asked is None or prefs.times is None or options.get("held_out") is not None or how is False:
+    is_given = options.get("held_out") is not None or how is False
+    if asked is None or trial.shown.times is None or is_given:
         return options
-    if how is True:  # after a date is the default, which knows what to do for few users
-        return options if asked == "cut" else options | {"calibrate": asked}
-    if how != asked:
+    if how is True:
+        return options | {"calibrate": ahead or True if asked == "cut" else asked}
+    if how != asked and not (isinstance(how, float) and asked == "cut"):
         warn(QuestionWarning(QUESTIONS[how], QUESTIONS[asked], asked))
     return options
+
+
+def _share_ahead(trial: Trial) -> float | None:
+    """The share of the clicks shown in so much time as the hidden ones take after them: a fit then
+    learns from what came as long after a date; None if these did not come later."""
+    shown, hidden = trial.shown.times, trial.hidden.times
+    if shown is None or hidden is None or np.isnan(hidden).all() or np.isnan(shown).all():
+        return None
+    now = float(np.nanmax(shown))
+    if np.nanmin(hidden) < now:
+        return None
+    share = float(np.mean(shown >= now - (np.nanmax(hidden) - now)))
+    return min(max(share, 0.05), 0.5)  # so that there is enough to learn from on both sides
 
 
 def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -168,7 +189,12 @@ def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]
 
 
 def _score(
-    trial: Trial, posterior: Fit, best: Recommendations, n_bins: int, rng: np.random.Generator
+    trial: Trial,
+    posterior: Fit,
+    best: Recommendations,
+    n_bins: int,
+    rng: np.random.Generator,
+    of_groups: tuple[NDArray[np.int64], list[str]] | None,
 ) -> Evaluation:
     """How often the recommendations were right, and those of the baselines."""
     hidden, seen = trial.hidden.take(trial.judged), trial.shown.take(trial.judged)
@@ -196,6 +222,7 @@ def _score(
             trial.windows,
             best.items,
             trial.shown.item_counts(),
+            of_groups,
         ),
     )
 

@@ -1,14 +1,9 @@
-"""Users with a consensus of their own each: the law of their clicks at each alpha of a grid, by the
-distance. The footrule's needs a recursion over the items; Kendall's is a closed form, with no table
-of the size of items times items, nor of users times items.
-
-What a user clicks next follows the Mallows law of the unclicked items alone. By Kendall's distance
-that is exact; by the footrule it leaves out where the clicked items lie between them.
+"""Users with a consensus of their own each: the likelihood of their clicks at each alpha of a grid,
+by Kendall's distance: a closed form, with no table of the size of items times items, nor of users
+times items. What a user clicks next follows the Mallows law of the unclicked items alone.
 """
 
-import functools
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,132 +13,41 @@ from ..kernels.block_sums import draw_bucket_latent
 from ..kernels.click_rows import ClickRows
 from ..kernels.costs import count_ranks
 from ..kernels.footrule.latent_blocks import draw_latent
-from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
-from ..kernels.footrule.own_orders import personal_log_likelihoods
-from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
 from ..kernels.kendall.click_sums import kendall_log_likelihoods
 from ..kernels.kendall.next_items import RATIO, fill_far_probabilities, fill_place_probabilities
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
 
-# Places whose probabilities are tabulated one by one by Kendall's distance. Those further down,
-# read between others, are then off by 3e-6 of themselves (20,000 items, a window of 10); with 256
-# it is 5e-6, with 1,024, 2e-6.
+# Places whose probabilities are tabulated one by one. Those further down, read between others, are
+# then off by 3e-6 of themselves (20,000 items, a window of 10); with 256 it is 5e-6, with 1,024,
+# 2e-6.
 N_NEAR = 512
-GRID_RATIO = 1.9  # of an alpha to the next: that of the footrule's eight, (64 / 0.75)^(1 / 7)
-# Of the grid. By the least, a user hardly prefers anything: by Kendall's distance the best item
-# comes next exp(0.75) = 2 times as often as the last. By the most, ranks are some n_items / 64 from
-# the user's consensus, fewer than 8 with the 500 items up to which the footrule is the default.
-LEAST_ALPHA, MOST_ALPHA = 0.75, 64.0
+# Of an alpha to the next, and the least of them, by which a user hardly prefers anything: the best
+# item comes next exp(0.75) = 2 times as often as the last.
+GRID_RATIO, LEAST_ALPHA = 1.9, 0.75
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
 
 
-class OwnLaw(ABC):
-    """The law of users whose consensus is their own, for a grid of alphas."""
-
-    name: ClassVar[str]
+class OwnLaw:
+    """The likelihood of the clicks of users whose consensus is their own, for a grid of alphas."""
 
     def __init__(self, n_items: int, alphas: Floats):
         self.n_items, self.alphas = n_items, alphas
-
-    @staticmethod
-    @abstractmethod
-    def grid(n_items: int) -> Floats:
-        """The alphas that are tried."""
-
-    @abstractmethod
-    def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
-        """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
-
-    @abstractmethod
-    def places(self, window: int) -> tuple[int, Counts]:
-        """How many places have a probability each, and the places further down where it is
-        known."""
-
-    @abstractmethod
-    def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
-        """``near[g, place]`` among `size` unclicked items, to be among the next `window`; and
-        ``far[g, number]``, the logs at the places further down."""
-
-    @abstractmethod
-    def count_ranks(
-        self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
-    ) -> Counts:
-        """``counts[item, rank - 1]`` of rankings drawn for one user, who clicked `codes` and has
-        the consensus `ranks`; ``weights[g]`` are the user's shares of the alphas."""
-
-
-class FootruleLaw(OwnLaw):
-    """By the footrule."""
-
-    name = "footrule"
-
-    @staticmethod
-    def grid(n_items: int) -> Floats:
-        """The same eight for all numbers of items."""
-        return np.geomspace(LEAST_ALPHA, MOST_ALPHA, 8)
-
-    @functools.cached_property
-    def recursions(self) -> Recursions:
-        """What the recursions of each alpha share."""
-        return make_recursions(self.alphas / self.n_items, self.n_items)
-
-    def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
-        values = np.empty((len(rankings), len(self.alphas)))
-        personal_log_likelihoods(clicks, rankings, self.recursions, values)
-        return values
-
-    def places(self, window: int) -> tuple[int, Counts]:
-        return self.n_items, np.empty(0, dtype=np.int64)
-
-    def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
-        """By the recursion of `size` items."""
-        rates, sums = self.alphas / self.n_items, np.zeros((len(self.alphas), 1, size))
-        none = ClickRows(np.zeros(2, np.int64), np.empty(0, np.int32))
-        ranks, numbers = np.arange(1, size + 1, dtype=np.int32), np.arange(len(rates))
-        laws = Laws(np.tile(ranks, (len(rates), 1)), numbers)
-        ahead, ones = Ahead(min(window, size), size), np.ones((1, len(rates)))
-        next_ranks_of_laws(none, laws, ahead, ones, make_recursions(rates, size), numbers, sums)
-        return np.pad(sums[:, 0], ((0, 0), (0, self.n_items - size))), np.empty((len(rates), 0))
-
-    def count_ranks(
-        self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
-    ) -> Counts:
-        """Clicked items and others, each in the order of the consensus."""
-        ordering, none = np.argsort(ranks), np.empty(0, dtype=np.int32)
-        is_clicked = np.isin(ordering, codes)
-        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
-        for group, first in ((is_clicked, 0), (~is_clicked, len(codes))):
-            size = int(group.sum())
-            if size:
-                own = np.tile(np.arange(1, size + 1, dtype=np.int32), (len(weights), 1))
-                mixture = (own, self.alphas / self.n_items, weights)
-                drawn = draw_ranks_of(none, *mixture, n_draws, rng)
-                counts[ordering[group], first : first + size] = drawn
-        return counts
-
-
-class OwnKendallLaw(OwnLaw):
-    """By Kendall's distance, in closed form."""
-
-    name = "kendall"
-
-    def __init__(self, n_items: int, alphas: Floats):
-        super().__init__(n_items, alphas)
         self._binomials = np.zeros((1, len(alphas)))
 
     @staticmethod
     def grid(n_items: int) -> Floats:
         """Up to the alpha at which the next click is the best item left by odds of 6 to 1: an alpha
         costs next to nothing here, and those of a large catalogue may be large."""
-        most = max(MOST_ALPHA, 2.0 * n_items)
+        most = max(64.0, 2.0 * n_items)  # with few items, ranks are then some n_items / 64 off
         number = 1 + int(np.ceil(np.log(most / LEAST_ALPHA) / np.log(GRID_RATIO)))
         return np.geomspace(LEAST_ALPHA, most, number)
 
     def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
+        """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
         values = np.empty((len(rankings), len(self.alphas)))
         logs = self.log_binomials_of(int(np.diff(clicks.starts).max(initial=0)))
         rates = self.alphas / self.n_items
@@ -159,12 +63,14 @@ class OwnKendallLaw(OwnLaw):
         return binomials
 
     def places(self, window: int) -> tuple[int, Counts]:
-        """The first ones, then ever fewer."""
+        """How many places have a probability each, and the places further down where it is known,
+        ever fewer."""
         n_near = min(self.n_items, max(N_NEAR, 4 * window))
         return n_near, far_places(n_near, self.n_items)
 
     def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
-        """Place by place from the end of the window, and one by one further down."""
+        """``near[g, place]`` among `size` unclicked items, to be among the next `window`; and
+        ``far[g, number]``, the logs at the places further down."""
         n_near, places = self.places(window)
         near = np.empty((len(self.alphas), n_near))
         far = np.empty((len(self.alphas), len(places)))
@@ -176,11 +82,10 @@ class OwnKendallLaw(OwnLaw):
     def count_ranks(
         self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
     ) -> Counts:
+        """``counts[item, rank - 1]`` of rankings drawn for one user, who clicked `codes` and has
+        the consensus `ranks`; ``weights[g]`` are the user's shares of the alphas."""
         rankings, rates = np.tile(ranks, (len(weights), 1)), self.alphas / self.n_items
         return draw_kendall_ranks_of(codes, rankings, rates, weights, n_draws, rng)
-
-
-OWN_LAWS: dict[str, type[OwnLaw]] = {"footrule": FootruleLaw, "kendall": OwnKendallLaw}
 
 
 def draw_ranks_of(

@@ -1,5 +1,6 @@
 """How a correction of probabilities is learnt, from clicks that were hidden or came later."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from ..data.blocks import Clicks
 from ..data.preferences import rows_of_users
 from ..engines.executors import BLOCK, blocks
 from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.own_orders import N_FEATURES, fill_cases
+from ..kernels.corrections import N_FEATURES, fill_cases
 from ..kernels.items.top_places import choose_cases, find_places
 from .blend import n_of_spread
 from .corrections import N_LEARNT, Correction, marks_of
@@ -24,7 +25,7 @@ from .next_clicks import (
     windows_for,
 )
 from .personal_fit import PersonalModel
-from .probabilities import OwnOrder, PersonalProbabilities
+from .probabilities import PersonalProbabilities
 
 # Cases by which a map is drawn to the identity at each knot: one in 20 or fewer. With half and with
 # twice as many, hits and calibration error on retail (400 items) were the same to 0.01 points.
@@ -34,107 +35,106 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """``features[case, feature]`` of unseen items, ``targets[case]``, the probability that one came
-    true, and how many cases each stands for."""
+    """``features[case, feature]`` of unseen items, ``targets[case]``, the probability that one was
+    a hit, how many cases each stands for, the users they are of, and from which split."""
 
     features: Floats
     targets: Floats
     weights: Floats
+    owners: NDArray[np.int64]
+    split: int = 0
 
 
-class Corrector:
-    """Learns corrections of a model that was learnt from these clicks."""
+def correct_by(
+    given: Sequence[tuple[PersonalModel, Clicks, Clicks, NDArray[np.bool_]]],
+    rng: np.random.Generator,
+) -> Correction:
+    """A correction of models by what came later than, or was hidden from, the clicks that each was
+    learnt from. Which of a user's later clicks came first is known by their times; without these,
+    each is among the next w of n with a probability of w / n. Last of each is who is as usual, and
+    does not keep but a few clicks."""
+    later = [later_of(*each[1:], rng) for each in given]
+    model, shown = given[0][:2]
+    some = later[0].users[: n_of_spread(shown.n_items)]
+    sample, rows = shown.take(some), slice(0, len(some))
+    scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
+    marks = marks_of(scores, max(each.windows[-1] for each in later))
+    parts: list[Cases] = []
+    for number, (each, mine) in enumerate(zip(given, later, strict=True)):
+        parts += cases_of_split(*each[:2], mine, marks, number, rng)
+    return learn_correction(parts, marks)
 
-    def __init__(self, prefs: Clicks, rng: np.random.Generator):
-        self._prefs, self._rng = prefs, rng
 
-    def by_later_clicks(self, model: PersonalModel, held_out: Clicks) -> Correction:
-        """Learn from clicks that came later than those of the fit. Which of a user's came first is
-        known by their times; without these, each is among the next w of n with a probability of w /
-        n.
-        """
-        prefs = self._prefs
-        rows = np.flatnonzero(held_out.n_clicks)
-        most = most_users(MAX_HELD_OUT, prefs.n_items)
-        if len(rows) > most:
-            rows = rows[np.sort(self._rng.choice(len(rows), most, replace=False))]
-        held_out = held_out.take(rows)
-        chosen = rows_of_users(prefs, held_out.users.tolist())
-        known = prefs.take(chosen)
-        cells, old = (each.owners * prefs.n_items + each.codes for each in (held_out, known))
-        later = held_out.choose(~np.isin(cells, old))
-        has_new = (later.n_clicks > 0) & (known.n_clicks > 0)  # others need no correction
-        chosen, later = chosen[has_new], later.take(has_new)
-        if len(chosen) < MIN_USERS:
-            raise ValueError(
-                f"held_out must have clicks that are not in the fit, of {MIN_USERS} users or more, "
-                f"got {len(chosen)} such users"
-            )
-        windows, places = windows_for(later.n_clicks), places_in_time(later, self._rng)
-        observed = Later(chosen, later.starts, later.codes, places, windows)
-        return self._correct(model, prefs, observed)
+def later_of(
+    prefs: Clicks, held_out: Clicks, is_usual: NDArray[np.bool_], rng: np.random.Generator
+) -> Later:
+    """The clicks that are new, of users who are known; of some of them, if they are many."""
+    rows = np.flatnonzero(held_out.n_clicks)
+    most = most_users(MAX_HELD_OUT, prefs.n_items)
+    if len(rows) > most:
+        rows = rows[np.sort(rng.choice(len(rows), most, replace=False))]
+    held_out = held_out.take(rows)
+    chosen = rows_of_users(prefs, held_out.users.tolist())
+    known = prefs.take(chosen)
+    cells, old = (each.owners * prefs.n_items + each.codes for each in (held_out, known))
+    later = held_out.choose(~np.isin(cells, old))
+    has_new = (later.n_clicks > 0) & (known.n_clicks > 0)  # others need no correction
+    chosen, later = chosen[has_new], later.take(has_new)
+    if len(chosen) < MIN_USERS:
+        raise ValueError(
+            f"held_out must have clicks that are not in the fit, of {MIN_USERS} users or more, "
+            f"got {len(chosen)} such users"
+        )
+    windows, places = windows_for(later.n_clicks), places_in_time(later, rng)
+    return Later(chosen, later.starts, later.codes, places, windows, is_usual[chosen])
 
-    def _correct(self, model: PersonalModel, shown: Clicks, later: Later) -> Correction:
-        """Learn from what came later."""
-        some = later.users[: n_of_spread(shown.n_items)]
-        sample = shown.take(some)
-        rows = slice(0, sample.n_users)
-        scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
-        marks = marks_of(scores, later.windows[-1])
-        parts = self._cases(PersonalProbabilities(model), shown, later, marks)
-        return learn_correction(parts, marks)
 
-    def _cases(
-        self, personal: PersonalProbabilities, shown: Clicks, later: Later, marks: Floats
-    ) -> list[Cases]:
-        """What the law said of each window, and what is observed, block by block: the order of a
-        user is the same for all windows. With very many items only the first places of each user
-        are looked at: no other has a probability worth correcting."""
-        able = {window: self._who_tells(later, window) for window in later.windows}
-        tables = {
-            window: personal.prepare(shown.take(later.users[rows]), window)
-            for window, rows in able.items()
-        }
-        is_sparse, chosen = personal.model.is_sparse, np.unique(np.concatenate([*able.values()]))
-        n_places, size = (N_LEARNT, BLOCK // 4) if is_sparse else (shown.n_items, BLOCK)
-        parts = []
-        for rows in blocks(len(chosen), size):
-            some = later.take(chosen[rows])
-            seen = shown.take(some.users)
-            order = personal.order(seen, slice(0, seen.n_users), n_places, some.users)
-            for window in later.windows:
-                mine = np.flatnonzero(np.isin(chosen[rows], able[window]))
-                own = order.take(mine)
-                probabilities = personal.look_up(tables[window], own)
-                whose = (seen.take(mine), some.take(mine))
-                parts.append(self._cases_of(own, probabilities, *whose, window, marks))
-        return parts
+def cases_of_split(
+    model: PersonalModel,
+    shown: Clicks,
+    later: Later,
+    marks: Floats,
+    number: int,
+    rng: np.random.Generator,
+) -> list[Cases]:
+    """What the law said of each window, and what is observed, block by block: the order of a user
+    is the same for all windows. With very many items only the first places of each user are looked
+    at: no other has a probability worth correcting."""
+    personal = PersonalProbabilities(model)
+    able = {window: who_tells(later, window, rng) for window in later.windows}
+    tables = {
+        window: personal.prepare(shown.take(later.users[rows]), window)
+        for window, rows in able.items()
+    }
+    chosen = np.unique(np.concatenate([*able.values()]))
+    n_places, size = (N_LEARNT, BLOCK // 4) if model.is_sparse else (shown.n_items, BLOCK)
+    parts = []
+    for rows in blocks(len(chosen), size):
+        some = later.take(chosen[rows])
+        seen = shown.take(some.users)
+        order = personal.order(seen, slice(0, seen.n_users), n_places, some.users)
+        for window in later.windows:
+            mine = np.flatnonzero(np.isin(chosen[rows], able[window]))
+            own, whose = order.take(mine), some.take(mine)
+            probabilities = personal.look_up(tables[window], own)
+            targets = hits_at(whose, own.items, window, shown.n_items)
+            n_unseen = (own.items >= 0).sum(axis=1)
+            user, place, stands_for = thin_places(targets, n_unseen, window)
+            numbers = (probabilities[user, place], own.scores[user, place], own.few[user])
+            of_users = seen.weights[mine] * whose.weights(window)
+            features = np.empty((len(place), N_FEATURES))
+            fill_cases(*numbers, place, window, marks, features)
+            weights = stands_for * of_users[user]
+            parts.append(Cases(features, targets[user, place], weights, whose.users[user], number))
+    return parts
 
-    def _who_tells(self, later: Later, window: int) -> NDArray[np.int64]:
-        """The users who have so many later clicks, or some of them."""
-        able = np.flatnonzero(later.n_clicks >= window)
-        if len(able) > MAX_SCORED:
-            able = np.sort(self._rng.choice(able, MAX_SCORED, replace=False))
-        return able
 
-    def _cases_of(
-        self,
-        order: OwnOrder,
-        probabilities: Floats,
-        seen: Clicks,
-        later: Later,
-        window: int,
-        marks: Floats,
-    ) -> Cases:
-        """The cases of some users: what the law said of places in their orders."""
-        targets = hits_at(later, order.items, window, seen.n_items)
-        n_unseen = (order.items >= 0).sum(axis=1)
-        user, place, stands_for = thin_places(targets, n_unseen, window)
-        numbers = (probabilities[user, place], order.scores[user, place], order.few[user])
-        of_users = seen.weights * later.weights(window)
-        features = np.empty((len(place), N_FEATURES))
-        fill_cases(*numbers, place, window, marks, features)
-        return Cases(features, targets[user, place], stands_for * of_users[user])
+def who_tells(later: Later, window: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The users who have so many later clicks, or some of them."""
+    able = np.flatnonzero(later.n_clicks >= window)
+    if len(able) > MAX_SCORED:
+        able = np.sort(rng.choice(able, MAX_SCORED, replace=False))
+    return able
 
 
 def hits_at(later: Later, items: NDArray[np.int64], window: int, n_items: int) -> Floats:
@@ -180,9 +180,33 @@ def learn_correction(parts: list[Cases], marks: Floats) -> Correction:
     targets, weights = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("targets", "weights")
     )
-    knots, values = learn_map(scale, targets, weights)
-    numbers = (coefficients, marks, knots, values, rising_slopes(knots, values))
-    return Correction(*numbers, largest=2 * int(marks[4]))
+    owners = np.concatenate([part.owners for part in parts])
+    splits = np.concatenate([np.full(len(part.targets), part.split) for part in parts])
+    knots, values, errors = learn_map(scale, targets, weights, owners)
+    arrays = (coefficients, marks, knots, values, rising_slopes(knots, values))
+    errors = np.hypot(errors, spread_of_splits(scale, targets, weights, splits))
+    return Correction(*arrays, errors, largest=2 * int(marks[4]))
+
+
+def spread_of_splits(
+    scale: Floats, targets: Floats, weights: Floats, splits: NDArray[np.int64]
+) -> float:
+    """How much the log odds of what is observed differ between dates, as the standard deviation of
+    one more date: by the likeliest items, which have half of the hits that are stated. Of one date
+    alone nothing is known: 0."""
+    n_splits = int(splits.max()) + 1
+    if n_splits < 2:
+        return 0.0
+    stated = 1 / (1 + np.exp(-scale))
+    order = np.argsort(-scale, kind="stable")
+    sums = np.cumsum((weights * stated)[order])
+    best = order[sums <= sums[-1] / 2]
+    columns = (stated, targets, stated * (1 - stated))
+    said, hits, curve = (
+        np.bincount(splits[best], (weights * each)[best], n_splits) for each in columns
+    )
+    shifts = (hits - said) / np.maximum(curve, 1e-9)
+    return float(shifts.std(ddof=1) * np.sqrt(1 + 1 / n_splits))
 
 
 def centres_of(parts: list[Cases]) -> tuple[Floats, Floats]:
@@ -258,8 +282,11 @@ def losses_of(
     return loss, slope, curve
 
 
-def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Knots on a logistic scale, and the log odds of what is observed there, which rise.
+def learn_map(
+    scale: Floats, targets: Floats, weights: Floats, owners: NDArray[np.int64]
+) -> tuple[Floats, Floats, Floats]:
+    """Knots on a logistic scale, the log odds of what is observed there, which rise, and their
+    standard errors, from how much users differ.
 
     In bins of equal numbers of hits: the log odds of what is observed, less those of what the scale
     said, are added to the scale. Bins that would not rise are pooled.
@@ -268,6 +295,7 @@ def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, 
 
     order = np.argsort(scale, kind="stable")
     scale, targets, weights = scale[order], targets[order], weights[order]
+    owners = owners[order]
     n_hits = np.cumsum(targets * weights)
     n_knots = int(min(20, max(n_hits[-1] // 100, 1)))  # of 100 hits each, known to 10 %
     edges = np.searchsorted(n_hits, np.linspace(0, n_hits[-1], n_knots + 1)[1:-1], "right")
@@ -281,7 +309,16 @@ def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, 
     pooled = isotonic_regression(knots + shift, weights=n_said)
     firsts = pooled.blocks[:-1]
     centres = np.add.reduceat(knots * n_said, firsts) / np.add.reduceat(n_said, firsts)
-    return centres, np.asarray(pooled.x[firsts])
+
+    # the hits of a user are not independent: squares of the sums of each
+    sizes = np.diff(np.append(starts, len(scale)))
+    bins = np.searchsorted(firsts, np.repeat(np.arange(len(starts)), sizes), "right") - 1
+    away = weights * (targets - np.repeat(n_true / n_cases, sizes))
+    cells, places = np.unique(bins * (owners.max() + 1) + owners, return_inverse=True)
+    squares = np.bincount(places, away) ** 2
+    variances = np.bincount(cells // (owners.max() + 1), squares, len(firsts))
+    curves = np.add.reduceat(n_cases * is_hit * (1 - is_hit), firsts)
+    return centres, np.asarray(pooled.x[firsts]), np.sqrt(variances) / curves
 
 
 def rising_slopes(knots: Floats, values: Floats) -> Floats:

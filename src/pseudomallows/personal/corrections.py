@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Places that a correction is learnt from with very many items, else from all: `n_top` looks at 4
-# times the window, 240 for the largest that a correction holds for, 60.
+# Places that a correction is learnt from with very many items, else from all: 4 times 60, the
+# largest window that is learnt for, and some more.
 N_LEARNT = 256
 FAR = 5  # times the largest window: beyond, nothing that was observed is near
 Floats = NDArray[np.float64]
@@ -31,6 +31,9 @@ class Correction:
     knots, values, slopes : arrays
         The map from the logistic scale to log odds: a cubic between each two knots, with these
         values and slopes there, straight beyond them.
+    standard_errors : array
+        Those of the log odds at the knots: from the users behind them, and, where several
+        dates are, from how much these differ.
     largest : int
         The largest window it was learnt for, or nearly so: twice the largest of its cases. A longer
         one has the odds of that one, and its own sum, up to `FAR` times as long.
@@ -41,7 +44,15 @@ class Correction:
     knots: Floats
     values: Floats
     slopes: Floats
+    standard_errors: Floats
     largest: int
+
+    def errors_of(self, probabilities: Floats) -> Floats:
+        """Standard errors of corrected probabilities."""
+        inside = np.clip(probabilities, 1e-9, 1 - 1e-9)
+        log_odds = np.log(inside / (1 - inside))
+        errors = np.interp(log_odds, self.values, self.standard_errors)
+        return np.asarray(inside * (1 - inside) * errors)
 
     def covers(self, window: int) -> bool:
         """Does it hold for this window?"""

@@ -7,44 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import distances
 from ..data.blocks import Clicks
 from ..data.more_clicks import check_held_out, read_later
 from ..data.preferences import Preferences, check_informative
+from ..data.splits import times_of
+from ..data.times import DAY
 from ..engines.executors import Executor, Threads
 from ..engines.memory import DENSE_ITEMS
-from ..laws.own_laws import OWN_LAWS
 from ..laws.shards import ShardedClicks
 from .click_shards import RemoteClicks
 from .learner import Learner, PersonalOptions
 from .next_clicks import split_inside
 from .personal_fit import PersonalFit
+from .recency import are_dates
 from .weigh import silent, why_not
 
 N_REPORTS = 3  # the steps of `Learner.learn`
 Floats = NDArray[np.float64]
 
 
-def _check_call(prefs: Preferences, distance: str) -> Clicks:
-    """The clicks to learn from; refuse other data, and what has no meaning for this method."""
+def _check_call(prefs: Preferences) -> Clicks:
+    """The clicks to learn from; refuse other data."""
     if not isinstance(prefs, Clicks):
         raise TypeError("method='personal' needs clicks (pm.Preferences.from_clicks)")
-    if distance not in OWN_LAWS:
-        raise ValueError(
-            f"method='personal' needs distance='footrule' or 'kendall', got {distance!r}"
-        )
     check_informative(prefs.is_informative)
-    _check_size(prefs.n_items, distance)
     return prefs
-
-
-def _check_size(n_items: int, distance: str) -> None:
-    if n_items > DENSE_ITEMS and distance == "footrule":
-        raise ValueError(
-            f"with more than {DENSE_ITEMS:,} items method='personal' needs distance='kendall', its "
-            f"default there, since the footrule's tables would grow with items x items; got "
-            f"'footrule' and {n_items:,} items: leave distance out"
-        )
 
 
 def _open_parts(clicks: ShardedClicks, how: PersonalOptions) -> RemoteClicks:
@@ -72,7 +59,6 @@ def _open_parts(clicks: ShardedClicks, how: PersonalOptions) -> RemoteClicks:
 def fit_personal(
     prefs: Preferences,
     alpha: float | None,
-    distance: str,
     options: dict[str, Any],  # of `PersonalOptions`, checked
     rng: np.random.Generator,
     executor: Executor | None,
@@ -86,8 +72,7 @@ def fit_personal(
 
     `scores` makes the scores of clicks, if they come from elsewhere; unless it can do so again
     for fewer clicks, none are hidden."""
-    distance = distances.get(distance).name
-    clicks = _check_call(prefs, distance)
+    clicks = _check_call(prefs)
     how = PersonalOptions(**options)
     if isinstance(clicks, ShardedClicks):
         clicks = _open_parts(clicks, how)
@@ -96,23 +81,29 @@ def fit_personal(
     calibration = how.calibration(clicks) if can_score_again else None
     inside = None
     if calibration is not None:
-        inside = split_inside(clicks, calibration, rng, how.calibrate is not True)
+        is_asked = isinstance(how.calibrate, str)
+        inside = split_inside(clicks, calibration, rng, is_asked, how.later_share)
         calibration = None if inside is None else inside.how
     steps = iter(range(1, N_REPORTS + 1))
 
     def report() -> None:
         progress(next(steps), N_REPORTS)
 
-    learner = Learner(clicks, how, alpha, distance, rng, executor or Threads(), scores)
+    learner = Learner(clicks, how, alpha, rng, executor or Threads(), scores)
     learner.say = getattr(progress, "say", silent)
     if old is not None:
         learner.keep_blend(old)
     model = learner.learn(inside, report)
     calibration = None if model.correction is None else calibration
-    more = {"order": None, "calibration": calibration} | learner.scores_settings()
+    more: dict[str, Any] = {"order": None, "calibration": calibration}
+    if isinstance(how.calibrate, float):
+        more["later_share"] = how.calibrate
+    if calibration == "cut" and inside is not None and are_dates(times_of(clicks, "a date")):
+        more["days_ahead"] = (float(np.nanmax(times_of(clicks, "a date"))) - inside.now) / DAY
+    more |= learner.scores_settings()
     settings = {
         "method": "personal",
-        "distance": distance,
+        "distance": "kendall",
         "alpha": model.mean_alpha,
         "n_users": int(clicks.weights[clicks.is_informative].sum()),
         "kind": clicks.kind,

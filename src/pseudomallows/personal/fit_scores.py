@@ -15,7 +15,7 @@ from ..posterior.names import check_calibrate
 from ..posterior.posterior import made_by
 from ..rankings import as_rng, check_alpha
 from .fit_personal import fit_personal
-from .personal_fit import PersonalFit, own_law_for
+from .personal_fit import PersonalFit
 
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
 Floats = NDArray[np.float64]
@@ -26,9 +26,8 @@ def fit_scores(
     scores: Any,
     alpha: float | None = None,
     *,
-    distance: str | None = None,
     held_out: Any = None,
-    calibrate: bool | str = True,
+    calibrate: bool | str | float = True,
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
 ) -> PersonalFit:
@@ -50,7 +49,7 @@ def fit_scores(
         click on the item itself: give `held_out` with them.
     alpha : float, optional
         Concentration of all users; default: learnt.
-    distance, held_out, calibrate, rng, executor : optional
+    held_out, calibrate, rng, executor : optional
         As for :func:`fit` by method "personal".
 
     Returns
@@ -68,11 +67,9 @@ def fit_scores(
     """
     started, clicks = time.perf_counter(), check_clicks(prefs)
     check_local(executor, "fit_scores")
-    own_distance = own_law_for(clicks.n_items) if distance is None else distance
     fitted = fit_personal(
         clicks,
         None if alpha is None else check_alpha(alpha),
-        own_distance,
         {"held_out": held_out, "calibrate": check_calibrate(calibrate, "calibrate")},
         as_rng(rng),
         executor,
@@ -80,7 +77,7 @@ def fit_scores(
         scores=_scorer(scores),
         can_score_again=callable(scores) or hasattr(scores, "fit"),
     )
-    named = {"alpha": alpha, "distance": distance, "held_out": held_out}
+    named = {"alpha": alpha, "held_out": held_out}
     named["calibrate"] = None if calibrate is True else calibrate
     given = [*(name for name, value in named.items() if value is not None), "scores"]
     return replace(

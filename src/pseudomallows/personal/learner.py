@@ -16,9 +16,9 @@ from ..data.preferences import rows_of_users
 from ..data.splits import hide_clicks, time_of_share
 from ..engines.executors import BLOCK, Executor, at_hand, blocks
 from ..engines.memory import DENSE_ITEMS
-from ..laws.own_laws import OWN_LAWS
+from ..laws.own_laws import OwnLaw
 from .blend import MAX_CELLS, Blend, n_of_spread
-from .calibrate import Corrector
+from .calibrate import correct_by
 from .click_shards import RemoteClicks
 from .corrections import Correction
 from .item_scores import ItemScores
@@ -26,13 +26,13 @@ from .next_clicks import (
     LAST_SHARE,
     MAX_HELD_OUT,
     MIN_USERS,
-    OTHER_CUTS,
     Inside,
     choose_life,
     first_clicks,
     most_users,
     seen_table,
-    split_plainly,
+    shares_of_cuts,
+    splits_inside,
     sum_faded,
     sum_first_clicks,
     usual_calibration,
@@ -69,7 +69,7 @@ class PersonalOptions:
     ridge: float | None = None
     blend: bool = True
     held_out: Any = None
-    calibrate: bool | str = True
+    calibrate: bool | str | float = True
     with_consensus: bool = False
 
     @property
@@ -81,7 +81,14 @@ class PersonalOptions:
         """Which clicks are hidden inside to learn a correction from; None for no such way."""
         if not self.calibrate or self.held_out is not None:
             return None
+        if isinstance(self.calibrate, float):
+            return "cut"
         return usual_calibration(prefs) if self.calibrate is True else str(self.calibrate)
+
+    @property
+    def later_share(self) -> float:
+        """Of the clicks, which are hidden inside if it is all after a date."""
+        return self.calibrate if isinstance(self.calibrate, float) else LAST_SHARE
 
     def settings(self) -> dict[str, Any]:
         """For the settings of a fit; data that was given is told by a mark only."""
@@ -101,7 +108,6 @@ class Learner:
         prefs: Clicks,
         options: PersonalOptions,
         alpha: float | None,
-        distance: str,
         rng: np.random.Generator,
         executor: Executor,
         scores: Callable[[Clicks], Floats] | None = None,
@@ -109,11 +115,11 @@ class Learner:
         self._scores = scores
         self.prefs, self._options, self._rng = prefs, options, rng
         self._workers, self._executor = executor, at_hand(executor)  # for sums over users; for all
-        grid = OWN_LAWS[distance].grid(prefs.n_items)
+        grid = OwnLaw.grid(prefs.n_items)
         alphas = grid if alpha is None else np.array([alpha])
         shares = np.full(len(alphas), 1 / len(alphas))
         self._law: dict[str, Any] = {"alphas": alphas, "alpha_shares": shares}
-        self._law |= {"recency": None, "distance": distance}
+        self._law["recency"] = None
         self._tie_breaks = rng.random(prefs.n_items)
         self._ridge = options.ridge
         self._why_single = "one regression, as was asked for" if options.is_single else None
@@ -188,36 +194,41 @@ class Learner:
 
     def learn(self, inside: Inside | None, report: Callable[[], None]) -> PersonalModel:
         """All of it, in `N_REPORTS` steps. With an `inside` split, law and correction are learnt
-        from what it shows and hides, and the scores then once more, from all clicks."""
+        from what it shows and hides, and those of other dates, and the scores then once more, from
+        all clicks."""
         later = self._options.held_out
         if inside is None and later is not None:
             inside = self._given_later(later)
-        self.choose_scores(inside)
+        splits = splits_inside(inside, self.prefs, self._rng, self._options.later_share)
+        self.choose_scores(splits)
         report()
-        shown = self.prefs if inside is None else inside.shown
-        later = later if inside is None else inside.hidden
+        given = [(each.shown, each.hidden, each.is_usual) for each in splits]
+        if later is not None:
+            given = [(self.prefs, later, np.ones(self.prefs.n_users, dtype=bool))]
+        shown = given[0][0] if given else self.prefs
         which = "all clicks" if shown is self.prefs else "what is not hidden"
         self.say(f"learning the scores from {which}")
-        model = self.scored(shown)
+        models = [self.scored(each) for each, *_ in given] or [self.scored(shown)]
         self.say("learning how closely users keep to their order")
-        dated = self._with_alphas(model, shown)
-        plain = dated
-        if model.recency is not None:
-            plain = self._with_alphas(replace(model, recency=None), shown)
+        dated = plain = self._alphas_of(models[0], shown)
+        if models[0].recency is not None:
+            plain = self._alphas_of(replace(models[0], recency=None), shown)
         report()
         self.say("correcting the probabilities by hidden clicks")
-        correction, undated = self._learn_correction(dated, shown, later), None
+        correction, undated = self._learn_correction(models, dated, given), None
         if dated is not plain:
-            of_plain = self._learn_correction(plain, shown, later)
-            undated = Undated(plain.alphas, plain.alpha_shares, of_plain)
-        self._law |= {name: getattr(dated, name) for name in ("alphas", "alpha_shares")}
-        if shown is not self.prefs:
+            models = [replace(model, recency=None) for model in models]
+            undated = Undated(**plain, correction=self._learn_correction(models, plain, given))
+        self._law |= dated
+        if shown is self.prefs:
+            model = replace(models[0], **self._law)
+        else:
             self.say("learning the scores from all clicks")
             self._made = {key: made for key, made in self._made.items() if key == id(self.prefs)}
-            dated = self.scored(self.prefs)
+            model = self.scored(self.prefs)
         first = first_clicks(self._sum_first_clicks(inside))
         report()
-        return replace(dated, correction=correction, undated=undated, first=first)
+        return replace(model, correction=correction, undated=undated, first=first)
 
     def _given_later(self, later: Clicks) -> Inside | None:
         """Later clicks that were given, as what was hidden, if it is known when they came."""
@@ -239,12 +250,11 @@ class Learner:
         inside = Inside(prefs, hidden, "held_out", np.inf, hidden.n_clicks > 0)
         return inside if inside.n_users >= MIN_USERS else None
 
-    def _with_alphas(self, model: PersonalModel, shown: Clicks) -> PersonalModel:
-        """With the distribution of alpha; alphas that hardly anybody has are left out."""
+    def _alphas_of(self, model: PersonalModel, shown: Clicks) -> dict[str, Floats]:
+        """The distribution of alpha; alphas that hardly anybody has are left out."""
         shares = _alpha_distribution(model, shown, self._rng, self._executor)
         used = shares > 0.01
-        alphas, shares = model.alphas[used], shares[used] / shares[used].sum()
-        return replace(model, alphas=alphas, alpha_shares=shares)
+        return {"alphas": model.alphas[used], "alpha_shares": shares[used] / shares[used].sum()}
 
     def _sum_first_clicks(self, inside: Inside | None) -> Floats:
         """Of those who come first now, where those of earlier days clicked something else."""
@@ -257,16 +267,23 @@ class Learner:
             return sum_first_clicks(clicks)
         now = float(np.nanmax(clicks.times))
         span = now - float(np.nanmin(clicks.times))
-        cuts = [time_of_share(clicks, share) for share in (LAST_SHARE, *OTHER_CUTS)]
+        shares = shares_of_cuts(self._options.later_share)
+        cuts = [time_of_share(clicks, share) for share in shares]
         return sum_faded(clicks, now, choose_life(clicks, cuts, [span / share for share in SHARES]))
 
     def _learn_correction(
-        self, model: PersonalModel, shown: Clicks, later: Clicks | None
+        self,
+        models: list[PersonalModel],
+        alphas: dict[str, Floats],
+        given: list[tuple[Clicks, Clicks, NDArray[np.bool_]]],
     ) -> Correction | None:
-        later = self._options.held_out if self._options.held_out is not None else later
-        if not self._options.calibrate or later is None:
+        """From what came after, or was hidden from, the clicks that each of the models is of."""
+        if not self._options.calibrate or not given:
             return None
-        return Corrector(shown, self._rng).by_later_clicks(model, later)
+        kept: dict[str, Any] = {**alphas}
+        mine = [replace(model, **kept) for model in models]
+        pairs = [(model, *each) for model, each in zip(mine, given, strict=True)]
+        return correct_by(pairs, self._rng)
 
     def scored(self, clicks: Clicks) -> PersonalModel:
         """Scores learnt from these clicks."""
@@ -297,33 +314,28 @@ class Learner:
         fields = {"item_weights": np.empty((0, 0))} | learnt | self._law
         return PersonalModel(popularity=popularity, ties=ties, first=np.empty((0, 0)), **fields)
 
-    def choose_scores(self, inside: Inside | None) -> None:
+    def choose_scores(self, splits: list[Inside]) -> None:
         """A blend, or the ridge of a single regression, and how much less old clicks weigh;
         nothing, if the scores are given."""
         if self._scores is not None:
             return
-        in_time = None if inside is None or inside.how == "random" else inside
+        self._set_now()
+        in_time = [self._split(each) for each in splits if each.how != "random"]
         if self._blend is None:
             self._why_single = self._why_single or why_not(self.prefs)
-        self._set_now()
         if self._why_single is not None:
             if self._ridge is None:
                 self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
-            if in_time is not None and not self._is_large:
+            if in_time and not self._is_large:
                 parts, n_best = [Regression(0, self._ridge)], self._n_best_for(None)
-                split = self._split(in_time)
-                ways = [None, *half_lives_for(split.products, split.cases)]
-                self._law["recency"] = best_recency(ways, [split], parts, n_best)
+                ways = [None, *half_lives_for(in_time[0].products, in_time[0].cases)]
+                self._law["recency"] = best_recency(ways, in_time, parts, n_best).recency
         elif self._blend is None:
             n_best = self._n_best_for(self._options.held_out)
-            if in_time is None:
+            if not in_time:
                 self._blend = choose_blend(self._products, n_best, self._rng, self._kept, self.say)
                 return
-            splits = [self._split(in_time)]
-            if in_time.how == "cut":
-                others = [split_plainly(self.prefs, share) for share in OTHER_CUTS]
-                splits += [self._split(each) for each in others if each is not None]
-            law = (splits, n_best, trends_for(self.prefs), self._kept, self.say)
+            law = (in_time, n_best, trends_for(self.prefs), self._kept, self.say)
             self._blend, self._law["recency"] = choose_blend_in_time(*law)
 
     def _set_now(self) -> None:

@@ -23,23 +23,27 @@ NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden: thr
 LEFT = np.array([1, 2, 3, 5, 8, 12])  # clicks that some users keep: few, one step apart
 N_EVER = 100  # people of all times beside those of now, by whom a share is known to 0.05
 LAST_SHARE = 0.2  # of the clicks, which come after the date that divides them
-OTHER_CUTS = (0.1, 0.35)  # so that no one date decides what is popular, and for how long
+OTHER_CUTS = (0.75, 1.5)  # times this share: so that no one date decides what is popular now
+MOST_LATER = 0.6  # of the clicks, at most: something must be left to learn from
 LEAST_SPANNING = 100  # users with clicks before and after a date, to learn from it unasked
 Floats = NDArray[np.float64]
 
 
 class Later(NamedTuple):
     """Clicks that came later, or were hidden: `codes` of each of the `users`, by `starts`; their
-    `places` in time, from 0, or -1 where these are not known; and the windows to look at.
+    `places` in time, from 0, or -1 where these are not known; the windows to look at; and who is as
+    usual, and does not keep but a few clicks.
 
-    Where the order is not known, users tell most of the window that is all of their clicks: for a
-    shorter one it must be assumed that any of them may have come first."""
+    Where the order is not known, usual users tell most of the window that is all of their clicks:
+    for a shorter one it must be assumed that any of them may have come first. Those with few clicks
+    stand for new users, of whom the next clicks are asked for, not all: there everybody counts."""
 
     users: NDArray[np.int64]
     starts: NDArray[np.int64]
     codes: NDArray[np.int32]
     places: NDArray[np.int64]
     windows: list[int]
+    is_usual: NDArray[np.bool_]
 
     @property
     def n_clicks(self) -> NDArray[np.int64]:
@@ -50,7 +54,8 @@ class Later(NamedTuple):
         """That of some of the users."""
         mine = clicks_of_rows(self.starts, rows)
         starts = np.concatenate([[0], np.cumsum(self.n_clicks[rows])])
-        return Later(self.users[rows], starts, self.codes[mine], self.places[mine], self.windows)
+        of_clicks = starts, self.codes[mine], self.places[mine]
+        return Later(self.users[rows], *of_clicks, self.windows, self.is_usual[rows])
 
     def is_hit(self, window: int) -> Floats:
         """The probability of each click to be among the next `window` of its user; without places
@@ -60,8 +65,8 @@ class Later(NamedTuple):
 
     def weights(self, window: int) -> Floats:
         """How much each user tells of a window."""
-        has_order = not len(self.places) or bool(self.places[0] >= 0)
-        return np.ones(len(self.users)) if has_order else (window / self.n_clicks)
+        has_order = bool((self.places >= 0).all())
+        return np.where(self.is_usual & ~has_order, window / self.n_clicks, 1.0)
 
 
 def places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -208,19 +213,25 @@ class Inside(NamedTuple):
         """With clicks on both sides."""
         return int(((self.hidden.n_clicks > 0) & (self.shown.n_clicks > 0)).sum())
 
+    @property
+    def n_spanning(self) -> int:
+        """Of these, for whom what is hidden is what a fit will be asked for."""
+        return int((self.is_usual & (self.shown.n_clicks > 0)).sum())
+
 
 def split_inside(
-    clicks: Clicks, how: str, rng: np.random.Generator, is_asked: bool = True
+    clicks: Clicks,
+    how: str,
+    rng: np.random.Generator,
+    is_asked: bool = True,
+    share: float = LAST_SHARE,
 ) -> Inside | None:
     """The clicks to learn from, and those to learn a correction from; None for too few users. A
     date that divides the clicks of few users is replaced by their last ones, unless it was asked
     for."""
     if how == "cut":
-        inside = split_at_date(clicks, rng)
-        spanning = (
-            0 if inside is None else int((inside.is_usual & (inside.shown.n_clicks > 0)).sum())
-        )
-        if inside is not None and (is_asked or spanning >= LEAST_SPANNING):
+        inside = split_at_date(clicks, rng, share)
+        if inside is not None and (is_asked or inside.n_spanning >= LEAST_SPANNING):
             return inside if inside.n_users >= MIN_USERS else None
         how = "last"
     numbers, is_few = draw_numbers(clicks.n_clicks, rng)
@@ -234,12 +245,15 @@ def split_inside(
     return inside if inside.n_users >= MIN_USERS else None
 
 
-def split_at_date(clicks: Clicks, rng: np.random.Generator) -> Inside | None:
-    """All clicks of the last fifth are hidden; but who came later still is shown with the first few
-    clicks, as a service sees new users, and so are some of the others. None if all clicks are at
-    one time."""
+def split_at_date(
+    clicks: Clicks, rng: np.random.Generator, share: float = LAST_SHARE, ahead: float = np.inf
+) -> Inside | None:
+    """All clicks of the last `share` are hidden, and those that came more than `ahead` after the
+    date left out; but who came later still is shown with the first few clicks, as a service sees
+    new users, and so are some of the others. None if all clicks are at one time."""
+    cut = time_of_share(clicks, share)
+    clicks = clicks.choose(~(times_of(clicks, "a split by time") > cut + ahead))
     times = times_of(clicks, "a split by time")
-    cut = time_of_share(clicks, LAST_SHARE)
     is_late = times >= cut  # of unknown times, it is not
     if is_late.all():
         return None
@@ -260,13 +274,22 @@ def split_at_date(clicks: Clicks, rng: np.random.Generator) -> Inside | None:
     return Inside(clicks.choose(~taken), clicks.choose(taken), "cut", cut, is_usual)
 
 
-def split_plainly(clicks: Clicks, share: float) -> Inside | None:
-    """The last share of the clicks is hidden; None if hardly anybody has clicks on both sides."""
-    cut = time_of_share(clicks, share)
-    is_late = times_of(clicks, "a split by time") >= cut
-    shown, hidden = clicks.choose(~is_late), clicks.choose(is_late)
-    inside = Inside(shown, hidden, "cut", cut, hidden.n_clicks > 0)
-    return inside if inside.n_users >= LEAST_SPANNING else None
+def shares_of_cuts(share: float) -> list[float]:
+    """The shares of the clicks that come after the dates, the one that is asked for first."""
+    return [share, *(min(times * share, MOST_LATER) for times in OTHER_CUTS)]
+
+
+def splits_inside(
+    inside: Inside | None, clicks: Clicks, rng: np.random.Generator, share: float = LAST_SHARE
+) -> list[Inside]:
+    """This split, and, if it is at a date, those at other dates that enough users clicked before
+    and after, and looks as far ahead at: so that no one date decides what comes next."""
+    if inside is None or inside.how != "cut":
+        return [] if inside is None else [inside]
+    ahead = float(np.nanmax(times_of(clicks, "a split by time"))) - inside.now
+    others = [split_at_date(clicks, rng, other, ahead) for other in shares_of_cuts(share)[1:]]
+    able = [each for each in others if each is not None and each.n_spanning >= LEAST_SPANNING]
+    return [inside, *able]
 
 
 def _spared(

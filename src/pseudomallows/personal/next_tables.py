@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import all_cores
-from ..kernels.footrule.own_orders import GridProbabilities
+from ..kernels.corrections import GridProbabilities
 from ..laws.own_laws import OwnLaw
 
 

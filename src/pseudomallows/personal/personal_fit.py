@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from ..data.blocks import Clicks, clicks_matrix
 from ..data.preferences import Preferences
 from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.footrule.own_orders import add_up_to
+from ..kernels.corrections import add_up_to
 from ..kernels.items.top_items import add_weight_rows, fill_rankings, rank_clicks
-from ..laws.own_laws import OWN_LAWS, OwnLaw
+from ..laws.own_laws import OwnLaw
 from ..markup import N_SHOWN, bar, card, table
 from ..posterior.diagnose import Check, Verdict
 from ..posterior.names import QUESTIONS
@@ -74,8 +74,6 @@ class PersonalModel:
         How much less old clicks weigh in the scores of their user; None: they all weigh alike.
     scores : (n_users, n_items) array
         The scores that were given, scaled to mean 0 and deviation 1; else empty.
-    distance : str
-        Of the users' law: "footrule" or "kendall".
     bias : (n_items,) array
         What is added to the scores of every user with clicks; empty for nothing.
     left, right : arrays
@@ -92,7 +90,6 @@ class PersonalModel:
     correction: Correction | None = None
     undated: Undated | None = None
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    distance: str = "footrule"
     bias: Floats = field(default_factory=lambda: np.empty(0))
     recency: Recency | None = None
     left: NDArray[np.float32] = field(default_factory=no_factors)
@@ -115,8 +112,8 @@ class PersonalModel:
 
     @cached_property
     def law(self) -> OwnLaw:
-        """The law of the users' clicks, given their orders."""
-        return OWN_LAWS[self.distance](self.n_items, self.alphas)
+        """The likelihood of the users' clicks, given their orders, by Kendall's distance."""
+        return OwnLaw(self.n_items, self.alphas)
 
     @cached_property
     def item_scores(self) -> ItemScores:
@@ -323,7 +320,9 @@ class PersonalFit(PersonalModel):
         options = self.settings.get("options", {})
         if options.get("held_out"):
             return "clicks like the later ones that were given as held_out"
-        return QUESTIONS.get(options.get("calibration"), QUESTIONS[None])
+        question = QUESTIONS.get(options.get("calibration"), QUESTIONS[None])
+        days = options.get("days_ahead")
+        return question if days is None else f"{question}, within some {days:.0f} days"
 
     @property
     def method(self) -> str:
@@ -408,11 +407,6 @@ INSTEAD = {  # what a posterior has: what to ask a personal fit instead
 }
 
 Fit = Posterior | PersonalFit  # what `fit` returns and `load` reads
-
-
-def own_law_for(n_items: int) -> str:
-    """The distance of the users' law for so many items, unless another is asked for."""
-    return "kendall"
 
 
 def as_posterior(fit: Fit) -> Posterior:

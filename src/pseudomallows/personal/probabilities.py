@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Clicks
 from ..kernels.click_rows import slice_clicks
-from ..kernels.footrule.own_orders import (
+from ..kernels.corrections import (
     CorrectionArrays,
     GridProbabilities,
     correct_probabilities,
@@ -40,11 +40,6 @@ class OwnOrder(NamedTuple):
         """Some of the users."""
         items, scores, sizes, shares, few = self
         return OwnOrder(items[rows], scores[rows], sizes[rows], shares[rows], few[rows])
-
-
-def n_top(window: int) -> int:
-    """How many places have a probability worth a look."""
-    return max(64, 4 * window)
 
 
 class PersonalProbabilities:
@@ -116,8 +111,9 @@ class PersonalProbabilities:
         window: int,
         best: tuple[NDArray[np.int64], Floats],
     ) -> None:
-        """Fill items and probabilities of the best, from the first places."""
-        n_places = min(max(n_top(window), best[0].shape[1]), self.model.n_items)
+        """Fill items and probabilities of the best, from the places that the correction was learnt
+        from, if these are enough: their probabilities do not depend on the others."""
+        n_places = N_LEARNT if best[0].shape[1] <= N_LEARNT else self.model.n_items
         order = self.order(seen, rows, n_places)
         probabilities = self._corrected(tables, order, window)
         is_new = order.sizes == self.model.n_items

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.archive import WrongFileError
-from ..kernels.footrule.own_orders import N_FEATURES
-from ..laws.own_laws import OWN_LAWS
+from ..kernels.corrections import N_FEATURES
 from ..posterior.names import CALIBRATIONS
 from ..posterior.save import (
     POPULATION,
@@ -63,6 +62,7 @@ CORRECTION: Arrays = {
     "knots": (np.float64, "knot"),
     "values": (np.float64, "knot"),
     "slopes": (np.float64, "knot"),
+    "standard_errors": (np.float64, "knot"),
     "largest": (np.int64, ""),
 }
 UNDATED = "undated_"  # before the names of some arrays
@@ -89,6 +89,8 @@ OPTIONS: Tests = {
     "ridge": optional(number(0)),
     "parts": list_of(fields(part=is_text, weight=number(), worth=number(), error=number())),
     "recency": optional(is_recency),
+    "later_share": number(0, 1),
+    "days_ahead": number(0),
     "population": optional(fields(seed=count(), distance=is_text)),
     "trend": optional(fields(half_life=number(0), unit=is_text, power=number())),
 }
@@ -144,7 +146,7 @@ def _read_personal(saved: SavedFit) -> dict[str, Any]:
     n_items, n_users = len(saved.fields["items"]), len(saved.fields["users"])
     if saved.fields["data"] is None:
         raise WrongFileError("is damaged: its clicks are missing")
-    check_settings(settings, n_users, OWN_LAWS, OPTIONS, ("ridge",), is_personal=True)
+    check_settings(settings, n_users, ["kendall"], OPTIONS, ("ridge",), is_personal=True)
     is_sparse = "weight_starts" in arrays
     table = PERSONAL | (SPARSE if is_sparse else {})
     own = take(arrays, "", table, item=max(n_items, 2), user=n_users, start=n_items + 1)

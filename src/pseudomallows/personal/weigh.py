@@ -543,16 +543,15 @@ def choose_blend_in_time(
     say("weighing the parts of the scores")
     matrices = [part for part in pool if not isinstance(part, Popularity)]
     first = sorted(matrices, key=lambda part: -contest.values[part])[:2]
-    trend: Trend | None = None
-    recency: Recency | None = None
-    few = [split.few() for split in splits]
+    few, way = [split.few() for split in splits], Way()
     for _ in range(2):  # each given the other
-        setting, before = functools.partial(pair_of, recency), recency
-        trend = best_way([None, *trends], few, first, n_best, setting)
+        before = way
+        way = best_way([way._replace(trend=trend) for trend in (None, *trends)], few, first, n_best)
         recencies = [None, *half_lives_for(main.products, main.cases)]
-        recency = best_recency(recencies, few, first, n_best, trend)
-        if recency == before:
+        way = best_recency(recencies, few, first, n_best, way.trend)
+        if way.recency == before.recency:
             break
+    recency, trend = way
     searches = []
     for products, cases, people in splits:
         factors = factors_of(trend, products)
@@ -570,36 +569,32 @@ def factors_of(trend: Trend | None, products: Products) -> Floats | None:
     return None if trend is None else trend.factors(products.clicks, products.now)
 
 
+class Way(NamedTuple):
+    """How much less old clicks weigh, and how much more what is popular now."""
+
+    recency: Recency | None = None
+    trend: Trend | None = None
+
+
 def best_recency(
-    ways: Sequence[Recency | None],
+    recencies: Sequence[Recency | None],
     splits: Sequence[TimeSplit],
     parts: Sequence[Part],
     n_best: int,
     trend: Trend | None = None,
-) -> Recency | None:
+) -> Way:
     """How much less old clicks weigh: in clicks, which are known of lists too, unless visits or
     days are better by more than a standard error."""
-
-    in_clicks = [way for way in ways if way is None or way.unit == "clicks"]
-    setting = functools.partial(pair_of, trend=trend)
-    usual = best_way(in_clicks, splits, parts, n_best, setting)
+    ways = [Way(each, trend) for each in recencies]
+    in_clicks = [way for way in ways if way.recency is None or way.recency.unit == "clicks"]
+    usual = best_way(in_clicks, splits, parts, n_best)
     others = [way for way in ways if way not in in_clicks]
-    recency: Recency | None = best_way([usual, *others], splits, parts, n_best, setting)
-    return recency
-
-
-def pair_of(recency: Recency | None, trend: Trend | None) -> tuple[Recency | None, Trend | None]:
-    """Both, for a search that goes through one of them."""
-    return recency, trend
+    return best_way([usual, *others], splits, parts, n_best)
 
 
 def best_way(
-    ways: Sequence[Any],
-    splits: Sequence[TimeSplit],
-    parts: Sequence[Part],
-    n_best: int,
-    setting: Callable[[Any], tuple[Recency | None, Trend | None]],
-) -> Any:
+    ways: Sequence[Way], splits: Sequence[TimeSplit], parts: Sequence[Part], n_best: int
+) -> Way:
     """The way by which some parts, each with more or less popularity, find most on the mean of the
     splits; the first, unless another is better by more than a standard error, of users and of
     splits."""
@@ -609,8 +604,7 @@ def best_way(
     for split in splits:
         mine = []
         for way in ways:
-            recency, trend = setting(way)
-            of_parts = [values_mixed(split, part, n_best, recency, trend) for part in parts]
+            of_parts = [values_mixed(split, part, n_best, *way) for part in parts]
             mine.append(max((each for part in of_parts for each in part), key=split.people.dot))
         values.append(np.array(mine))
     shares = [split.people / split.people.sum() for split in splits]

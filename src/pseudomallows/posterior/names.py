@@ -6,7 +6,7 @@ compares.
 
 from typing import Any
 
-from ..rankings import check_flag, check_name
+from ..rankings import check_flag, check_name, check_number
 
 CALIBRATIONS = ("last", "cut", "random")  # which clicks a personal fit hides inside
 QUESTIONS = {  # what the probabilities of a fit are about, by which clicks it hid inside
@@ -22,8 +22,12 @@ ORDERS = ("uniform", "v", "top_bottom")  # in which the paper visits a user's it
 ERROR_MODELS = ("none", "bernoulli", "logistic")
 
 
-def check_calibrate(value: Any, name: str) -> bool | str:
+def check_calibrate(value: Any, name: str) -> bool | str | float:
     """A way to correct probabilities, or what is wrong with it."""
-    return (
-        check_name(value, name, CALIBRATIONS) if isinstance(value, str) else check_flag(value, name)
-    )
+    if isinstance(value, str):
+        return check_name(value, name, CALIBRATIONS)
+    if not isinstance(value, float):
+        return check_flag(value, name)
+    if not 0 < check_number(value, name) < 1:
+        raise ValueError(f"{name} must be a share of the clicks between 0 and 1, got {value}")
+    return value

@@ -16,9 +16,9 @@ from ..engines.executors import Threads
 from ..personal.personal_fit import Fit, PersonalFit, check_fit
 from ..posterior.posterior import Posterior
 from ..rankings import check_count
+from .choose_recommender import recommender_of
 from .latent_ranks import LatentRanks
-from .recommenders.choose_recommender import recommender_of
-from .recommenders.recommender import MAX_ERROR, Floats, Users
+from .recommender import MAX_ERROR, Floats, Users
 from .users import code_of_item, needs_latent, one_user
 
 CLICK, POPULARITY, GIVEN, REST, CLUSTER, RANK = KINDS = (

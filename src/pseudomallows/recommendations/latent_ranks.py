@@ -15,7 +15,7 @@ from ..laws.law import Clusters, exact_logs, log_of
 from ..laws.registry import find_law, make_law
 from ..posterior.latent import draw_latent, latent_law
 from ..posterior.posterior import Posterior
-from .item_filter import ItemFilter
+from .filter import ItemFilter
 
 Floats = NDArray[np.float64]
 # Users at a time: their tables, one for each chain, of 1,000 items are 8 MB, and with so many the

@@ -15,10 +15,10 @@ from ..personal.personal_fit import Fit, check_fit
 from ..posterior.intervals import intervals_of
 from ..posterior.posterior import Posterior
 from ..rankings import as_rng, check_count, check_number
-from .item_filter import ItemFilter, parse_filter
+from .choose_recommender import recommender_of
+from .filter import ItemFilter, parse_filter
 from .latent_ranks import LatentRanks, ranking_memberships
-from .recommenders.choose_recommender import recommender_of
-from .recommenders.recommender import MAX_ERROR, Floats, NextItems, Users
+from .recommender import MAX_ERROR, Floats, NextItems, Users
 from .users import check_posterior, clicks_of_one, needs_latent, new_users, users_of
 
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
@@ -41,10 +41,11 @@ class Recommendations(Tabular):
     item_names : array
         ``item_names[code]`` is the name of an item.
     errors : (n_users, k) array
-        Monte Carlo standard error of each probability, from how much parts of the draws differ;
-        with endless draws it would be 0. A large error of a new user means that few draws suit
-        their clicks; only a fit with that user helps. NaN for "personal", where it is not known,
-        and where there is no item.
+        Standard error of each probability. By "personal", how uncertain its correction is: from
+        the users it was learnt from, and from how much the dates inside the fit differ; NaN without
+        a correction. By other methods the Monte Carlo error, from how much parts of the draws
+        differ; with endless draws it would be 0. A large error of a new user means that few draws
+        suit their clicks; only a fit with that user helps. NaN where there is no item.
     """
 
     users: NDArray[Any]

@@ -12,9 +12,9 @@ from ..engines.executors import blocks
 from ..personal.personal_fit import Fit, PersonalFit, check_fit
 from ..posterior.posterior import Posterior
 from ..rankings import check_count
+from .choose_recommender import recommender_of
 from .explain import ONE
-from .recommenders.choose_recommender import recommender_of
-from .recommenders.recommender import Floats, Users
+from .recommender import Floats, Users
 from .users import code_of_item, needs_latent, one_user
 
 BLOCK_CELLS = 1 << 22  # scores that are made at a time: 16 MB in single precision

@@ -16,10 +16,10 @@ from ..data.write import Write, check_table, open_table, text_writer
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, is_remote
 from ..engines.progress import Progress, shown
 from ..personal.personal_fit import Fit, PersonalFit
-from .item_filter import ItemFilter, parse_filter
+from .choose_recommender import recommender_of
+from .filter import ItemFilter, parse_filter
 from .recommend import DIGITS, Recommendations, best_items, check_sizes
-from .recommenders.choose_recommender import recommender_of
-from .recommenders.recommender import MAX_ERROR, Users
+from .recommender import MAX_ERROR, Users
 from .users import check_posterior, users_of
 
 ROWS = 1 << 14  # users of a block in a file: with 200 items their probabilities take 26 MB

@@ -12,8 +12,8 @@ from ..data.checks import check_known
 from ..data.preferences import Preferences, rows_of_users
 from ..personal.personal_fit import Fit, check_fit
 from ..posterior.posterior import Posterior
-from .recommenders.choose_recommender import WITH_SUMS, recommender_of
-from .recommenders.recommender import Users
+from .choose_recommender import WITH_SUMS, recommender_of
+from .recommender import Users
 
 ONE_WEIGHT = np.ones(1, dtype=np.int64)
 

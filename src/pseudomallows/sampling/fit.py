@@ -21,12 +21,11 @@ from ..engines.memory import DENSE_ITEMS
 from ..engines.progress import Bar, Progress, shown
 from ..laws.error_rates import MODELS
 from ..laws.law import Law
-from ..laws.own_laws import OWN_LAWS
 from ..laws.registry import make_law
 from ..laws.shards import open_parts
 from ..paper.clicks import PseudoRun
 from ..personal.fit_personal import fit_personal
-from ..personal.personal_fit import Fit, PersonalFit, as_posterior, own_law_for
+from ..personal.personal_fit import Fit, PersonalFit, as_posterior
 from ..personal.weigh import MIN_SCORED, scorable
 from ..posterior.diagnose import (
     LEAST_EFFECTIVE_SHARE,
@@ -176,7 +175,6 @@ def fit(
     check_preferences(prefs)
 
     asked_distance = distance
-    own_distance = own_law_for(prefs.n_items) if distance is None else distance
     distance = _usual_distance(prefs, method) if distance is None else distance
     told: dict[str, Any] = {}
     if method == "auto":
@@ -202,7 +200,13 @@ def fit(
                     "n_clusters, or give method='mcmc'"
                 )
             values = check_options(Case.of(prefs, method), options)
-            result = fit_personal(prefs, alpha, own_distance, values, generator, executor, report)
+            if asked_distance not in (None, "kendall") and not values["with_consensus"]:
+                raise ValueError(
+                    "an order of each user's own is by Kendall's distance; got "
+                    f"distance={asked_distance!r}: leave it out, or ask for the consensus of all "
+                    "by it too (with_consensus=True)"
+                )
+            result = fit_personal(prefs, alpha, values, generator, executor, report)
             if values["with_consensus"]:
                 later = {"seed": int(generator.integers(2**31)), "distance": distance}
                 result.settings["options"]["population"] = later
@@ -255,7 +259,7 @@ def choose_method(
     "pseudo, the paper's method: it is the one with the option 'sigma'"
     """
     given, is_plain = set(options), n_clusters == 1 and not needs_chain
-    is_own = isinstance(prefs, Clicks) and is_plain and distance in OWN_LAWS
+    is_own = isinstance(prefs, Clicks) and is_plain and distance in ("footrule", "kendall")
     if is_own and given <= set(option_names(Case.of(prefs, "personal"))):
         assert isinstance(prefs, Clicks)
         if given or len(scorable(prefs)) >= MIN_SCORED:

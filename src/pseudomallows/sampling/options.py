@@ -366,11 +366,12 @@ class Options:
         "Users and items that the fit does not have are left out, with a warning that counts them.",
         ["personal"],
     )
-    calibrate: bool | str = option(
+    calibrate: bool | str | float = option(
         True,
         "Without `held_out`: which clicks are hidden inside, to correct the probabilities by "
         'which of them were hits, before all is learnt again from all clicks. "cut" (default with '
-        'times): all clicks after a date, for what anybody clicks next. "last": some clicks of '
+        "times): the last fifth of the clicks, for what anybody clicks next; another share, such "
+        'as 0.4: the same, for a longer or a shorter time to come. "last": some clicks of '
         'each user, the last ones, for the next thing in this visit. "random" (default without '
         "times): any of them, so that a probability is that of a click like those that are there. "
         "False: no correction. With times, it is also learnt whether old clicks weigh less, and "

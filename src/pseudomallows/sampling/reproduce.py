@@ -40,7 +40,9 @@ def fit_options(posterior: Fit) -> dict[str, Any]:
     if "curve" in settings:
         known["n_clusters"] = "auto"
     if stored.get("calibration") is not None:
-        known["calibrate"] = stored["calibration"]
+        known["calibrate"] = stored.get("later_share", stored["calibration"])
+    if stored.get("population") is not None:
+        known["distance"] = stored["population"]["distance"]
     known |= {"held_out": _Ellipsis(), "scores": _Ellipsis()}
     given = {name: known[name] for name in settings.get("given", []) if name in known}
     if "keep_latent" in given:

@@ -144,9 +144,8 @@ def _learn_again(
     _refuse_data(given)
     named = {"given": list(given)}
     started, alpha = time.perf_counter(), given.pop("alpha", None)
-    distance = given.pop("distance", posterior.distance)
     generator = as_rng(rng)
-    where = (distance, given, generator, executor, progress)
+    where = (given, generator, executor, progress)
     fitted = fit_personal(prefs, alpha, *where, old=posterior)
     asked = posterior.settings["options"].get("population")
     if asked is not None:

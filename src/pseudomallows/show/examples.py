@@ -9,7 +9,7 @@ from ..personal.personal_fit import Fit, PersonalFit
 from ..posterior.posterior import Posterior
 from ..recommendations.explain import CLICK, reasons_of_one
 from ..recommendations.recommend import recommend
-from ..recommendations.recommenders.recommender import Users
+from ..recommendations.recommender import Users
 from ..recommendations.users import needs_latent
 
 # an example fits on a phone's screen

@@ -28,14 +28,6 @@ MAX_SHOWN = 40  # items in a picture; the others are in the table of all items
 N_OPEN = 5  # of these, seen at once of each cluster
 MAX_CELLS = 60  # of a row of ranks: more are too narrow to see on a phone
 MAX_LISTED = 2000  # items in that table, some 200 KB
-CALIBRATION_WORDS = {
-    "last": "The probabilities were corrected by hiding the last clicks of some users: they are "
-    "about what comes next.",
-    "cut": "The probabilities were corrected by hiding all clicks after a date: they are about "
-    "what comes after such a date.",
-    "random": "The probabilities were corrected by hiding clicks at random, as is usual for clicks "
-    "without times: they are about one more click like the others, not about the next one in time.",
-}  # what a probability means, by the clicks that were hidden
 
 
 def report(
@@ -159,8 +151,7 @@ def _personal(fit: PersonalFit) -> Figures:
     shared = None if population is None else _clusters(population)[0] | {"n_open": N_OPEN}
     shown = {"popular": _popular(fit), "parts": parts, "probabilities": mean_probabilities(fit)}
     shown["shared"] = shared
-    calibration = fit.settings.get("options", {}).get("calibration")
-    shown["calibration"] = CALIBRATION_WORDS.get(calibration, "")
+    shown["calibration"] = f"Its probabilities are about {fit.question}."
     return {"is_personal": True, "clusters": [], "all_items": [], "pairs": None, **shown}
 
 

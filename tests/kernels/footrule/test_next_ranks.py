@@ -17,7 +17,7 @@ from pseudomallows.kernels.footrule.matching import (
     sum_matchings,
 )
 from pseudomallows.kernels.footrule.recursions import Laws, make_recursions
-from pseudomallows.recommendations.recommenders.exact_recommender import batch_means
+from pseudomallows.recommendations.average import batch_means
 
 pytestmark = pytest.mark.kernel
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..click_rows import clicks_of
 from ..compiled import compiled
-from ..footrule.own_orders import add_far_probabilities
+from ..corrections import add_far_probabilities
 
 
 @compiled

@@ -13,11 +13,11 @@ from ...data.blocks import Clicks
 from ...engines.executors import Threads
 from ...personal.personal_fit import Fit, PersonalFit
 from ...posterior.posterior import Posterior
+from ...recommendations.choose_recommender import recommender_of
 from ...recommendations.explain import REST, reasons_of_one
-from ...recommendations.item_filter import ItemFilter
+from ...recommendations.filter import ItemFilter
 from ...recommendations.recommend import best_of_one
-from ...recommendations.recommenders.choose_recommender import recommender_of
-from ...recommendations.recommenders.recommender import Users
+from ...recommendations.recommender import Users
 from ...recommendations.to_file import csv_blocks
 from ...recommendations.users import clicks_of_one
 from ..errors import ServiceError

@@ -10,14 +10,14 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import Executor, blocks
-from ...engines.memory import check_table
-from ...kernels.click_rows import ClickRows
-from ...kernels.kendall import next_items as kernels
-from ...kernels.kendall.next_items import KendallDraws, NextTables
-from ...laws.own_laws import N_NEAR, OwnKendallLaw, draw_kendall_ranks_of
-from ...personal.next_tables import GridTables
-from ...posterior.posterior import Posterior, common_consensus
+from ..engines.executors import Executor, blocks
+from ..engines.memory import check_table
+from ..kernels.click_rows import ClickRows
+from ..kernels.kendall import next_items as kernels
+from ..kernels.kendall.next_items import KendallDraws, NextTables
+from ..laws.own_laws import N_NEAR, OwnLaw, draw_kendall_ranks_of
+from ..personal.next_tables import GridTables
+from ..posterior.posterior import Posterior, common_consensus
 from .recommender import (
     Floats,
     Items,
@@ -42,7 +42,7 @@ class KendallRecommender(Recommender):
         super().__init__(posterior.items, common_consensus(posterior), posterior.chain_memberships)
         self.n_clusters = posterior.n_clusters
         self.draws, self._alphas = some_draws(posterior)
-        self._law = OwnKendallLaw(len(posterior.items), self._alphas)
+        self._law = OwnLaw(len(posterior.items), self._alphas)
         self.tables: GridTables = GridTables(self._law, by_place=True, is_exact=True)
 
     def probabilities(
@@ -73,7 +73,7 @@ class KendallRecommender(Recommender):
             self.consensus,
             table,
             memberships,
-            fill_with_errors=fill if is_few else None,
+            fill=fill if is_few else None,
             some=some,
         )
 

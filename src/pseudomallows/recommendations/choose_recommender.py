@@ -1,18 +1,45 @@
-"""Recommendations by the order of each user's own."""
+"""The way to recommend that suits a posterior: by its method and its distance."""
+
+from __future__ import annotations  # those of inner functions are not made for each request
+
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._warn import warn
-from ...data.blocks import Clicks
-from ...engines.executors import Executor
-from ...kernels.click_rows import slice_clicks
-from ...personal.personal_fit import PersonalFit
-from ...personal.probabilities import PersonalProbabilities
-from ...posterior.diagnostics import UncorrectedWarning
-from .recommender import NextItems, Recommender, Users
+from .._warn import warn
+from ..data.blocks import Clicks
+from ..engines.executors import Executor
+from ..kernels.click_rows import slice_clicks
+from ..personal.personal_fit import Fit, PersonalFit
+from ..personal.probabilities import PersonalProbabilities
+from ..posterior.diagnostics import UncorrectedWarning
+from .average import ExactRecommender
+from .kendall_recommender import KendallRecommender
+from .recommender import Floats, Items, NextItems, Recommender, Users
 
-Floats = NDArray[np.float64]
+WITH_SUMS = ("footrule", "kendall")  # over the rankings that agree with clicks
+_made: WeakKeyDictionary[Fit, Recommender] = WeakKeyDictionary()
+
+
+def recommender_of(posterior: Fit) -> Recommender:
+    """What recommendations need of a posterior, made once and kept as long as it."""
+    made = _made.get(posterior)
+    return _made.setdefault(posterior, _make(posterior)) if made is None else made
+
+
+def _make(posterior: Fit) -> Recommender:
+    if isinstance(posterior, PersonalFit):
+        return PersonalRecommender(posterior)
+    distance = posterior.settings.get("distance", "footrule")
+    if distance not in WITH_SUMS:
+        raise ValueError(
+            f"for clicks by distance={distance!r} no sum over rankings is known, so `recommend` "
+            "answers users of the fit alone, from latent rankings (keep_latent=True); for new "
+            "users, files and the service fit again with distance='footrule' or 'kendall'"
+        )
+    is_kendall = distance == "kendall"
+    return KendallRecommender(posterior) if is_kendall else ExactRecommender(posterior)
 
 
 class PersonalRecommender(Recommender):
@@ -36,7 +63,7 @@ class PersonalRecommender(Recommender):
     def probabilities(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
     ) -> NextItems:
-        """From tables; the errors are not known. Warns, once, of a window without correction."""
+        """From tables; the errors are those of the correction. Warns, once, of a window without."""
         self._warn(window)
         personal = self._personal_for(users.clicks)
         tables = personal.prepare(users.clicks, window)
@@ -44,12 +71,13 @@ class PersonalRecommender(Recommender):
         def table(part: slice) -> tuple[Floats, None]:
             return personal.probabilities(tables, users.clicks, part, window, users.rows), None
 
-        def fill_few(part: slice, items: NDArray[np.int64], probabilities: Floats) -> None:
-            best = (items, probabilities)
-            personal.fill_top(tables, users.clicks, part, window, best)
+        def fill(part: slice, items: Items, best: Floats, errors: Floats | None) -> None:
+            personal.fill_top(tables, users.clicks, part, window, (items, best))
 
-        few = fill_few if personal.model.is_sparse else None
-        return NextItems(users, self.consensus, table, lambda: None, few)
+        correction = personal.model.correction_for(window)
+        errors_of = None if correction is None else correction.errors_of
+        quick = fill if personal.model.is_sparse else None
+        return NextItems(users, self.consensus, table, lambda: None, quick, errors_of)
 
     def _warn(self, window: int) -> None:
         correction = self._model.correction

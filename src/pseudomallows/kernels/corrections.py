@@ -1,17 +1,11 @@
-"""Users with a consensus of their own each: exact laws of their clicks, on a grid of alphas.
-
-rate is alpha / n_items.
-"""
+"""Users with a consensus of their own each: probabilities from tables, and their corrections."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..click_rows import clicks_of
-from ..compiled import compiled
-from .click_likelihood import log_likelihood_of, logs_of_factorials
-from .recursions import recursion_at, room_to_go_back
+from .compiled import compiled
 
 # Log odds between which long windows count them differently; and -log(place + 1/2) where the slope
 # changes, near places 20 and 4. Of the last clicks on retail (200 and 400 items) the calibration
@@ -44,18 +38,6 @@ class CorrectionArrays(NamedTuple):
     knots: NDArray[np.float64]
     values: NDArray[np.float64]
     slopes: NDArray[np.float64]
-
-
-@compiled
-def personal_log_likelihoods(clicks, rankings, grid, values):
-    """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
-    `rankings[row]` and each alpha of the `grid`, from `make_recursions`."""
-    room, log_factorials = room_to_go_back(grid, np.int64(2)), logs_of_factorials(rankings.shape[1])
-    for g in range(values.shape[1]):
-        recursion = recursion_at(grid, g)
-        for row in range(len(values)):
-            mine = clicks_of(clicks, row)
-            values[row, g] = log_likelihood_of(mine, rankings[row], recursion, log_factorials, room)
 
 
 @compiled

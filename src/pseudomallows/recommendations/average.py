@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import Executor, blocks
-from ...kernels.click_rows import ClickRows
-from ...kernels.footrule.click_likelihood import own_log_likelihoods
-from ...kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
-from ...kernels.footrule.recursions import Laws, Recursions, make_recursions
-from ...laws.own_laws import draw_ranks_of
-from ...posterior.posterior import Posterior, common_consensus
+from ..engines.executors import Executor, blocks
+from ..kernels.click_rows import ClickRows
+from ..kernels.footrule.click_likelihood import own_log_likelihoods
+from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
+from ..kernels.footrule.recursions import Laws, Recursions, make_recursions
+from ..laws.own_laws import draw_ranks_of
+from ..posterior.posterior import Posterior, common_consensus
 from .recommender import MAX_ERROR, Floats, NextItems, Recommender, Users, logs_of
 
 # In the first round, over all chains. Half as many may happen to be all alike: errors of small fits

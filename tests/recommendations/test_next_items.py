@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.recommendations.recommenders.recommender import NextItems, Users
+from pseudomallows.recommendations.recommender import NextItems, Users
 
 
 def test_the_best_items_are_chosen_as_sorting_would():

@@ -9,9 +9,9 @@ import naive
 import pseudomallows as pm
 from pseudomallows.engines import memory
 from pseudomallows.posterior.posterior import Posterior
-from pseudomallows.recommendations.recommenders import kendall_recommender as kendall
-from pseudomallows.recommendations.recommenders import recommender as probabilities
-from pseudomallows.recommendations.recommenders.choose_recommender import recommender_of
+from pseudomallows.recommendations import kendall_recommender as kendall
+from pseudomallows.recommendations import recommender as probabilities
+from pseudomallows.recommendations.choose_recommender import recommender_of
 
 ROWS = [(0, 3), (2,), (), (1, 4, 5), (0, 1, 2, 3, 4, 5), (4, 0, 1, 2, 3)]
 N_ITEMS, WINDOW = 6, 2
@@ -122,7 +122,7 @@ def test_the_best_few_are_the_first_of_all(monkeypatch):
     kept = recommender_of(posterior_of(2)).probabilities(
         kendall.Users(posterior.clicks, np.arange(6)), 6, 2, 0.0, pm.Threads(1)
     )
-    assert kept.fill_with_errors is None
+    assert kept.fill is None
 
 
 @pytest.mark.kernel

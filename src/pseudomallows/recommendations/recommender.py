@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.blocks import Clicks
-from ...engines.executors import Executor
-from ...kernels.click_rows import ClickRows, ranks_of_clicks, slice_clicks
-from ...personal.next_tables import GridTables
-from ..item_filter import ItemFilter
+from ..data.blocks import Clicks
+from ..engines.executors import Executor
+from ..kernels.click_rows import ClickRows, ranks_of_clicks, slice_clicks
+from ..personal.next_tables import GridTables
+from .filter import ItemFilter
 
 MOST_FEW = 256  # items that a quick way is asked for, hidden ones included: half of what it tables
 MAX_ERROR = 0.005  # of a recommended probability: half a point; half of it takes 4 times the draws
@@ -45,12 +45,11 @@ class NextItems(NamedTuple):
         None where these are not known. What is clicked has no meaning.
     memberships : callable
         ``memberships()[user, cluster]``; None where there are no clusters.
-    fill_few : callable, optional
-        Where it is quicker: ``fill_few(part, items, probabilities)`` fills the best items of a
-        block alone, with the bits of `table`.
-    fill_with_errors : callable, optional
-        The same with the errors, if these are asked for: ``fill_with_errors(part, items,
-        probabilities, errors)``.
+    fill : callable, optional
+        Where it is quicker: ``fill(part, items, probabilities, errors)`` fills the best items of a
+        block alone, with the bits of `table`, and the errors, if these are asked for.
+    errors_of : callable, optional
+        Where errors follow from the probabilities: ``errors_of(probabilities)``.
     some : callable, optional
         Where it is quicker than `table`: ``some(part, wanted)``, the same for the items that are
         wanted of each row, none of them clicked; what is not wanted has no meaning.
@@ -60,24 +59,22 @@ class NextItems(NamedTuple):
     consensus: NDArray[np.int32]  # of equal probabilities, the better rank here wins
     table: Callable[[slice], tuple[Floats, Floats | None]]
     memberships: Callable[[], Floats | None]
-    fill_few: Callable[[slice, Items, Floats], Any] | None = None
-    fill_with_errors: Callable[[slice, Items, Floats, Floats | None], Any] | None = None
+    fill: Callable[[slice, Items, Floats, Floats | None], Any] | None = None
+    errors_of: Callable[[Floats], Floats] | None = None
     some: Callable[[slice, ClickRows], tuple[Floats, Floats | None]] | None = None
 
     def fill_best(
         self, part: slice, items: Items, probabilities: Floats, errors: Floats | None = None
     ) -> None:
         """Fill the best unseen items of a block, best first; what is left stays as it is."""
-        if self.fill_with_errors is not None:
-            self.fill_with_errors(part, items, probabilities, errors)
-            return
-        if self.fill_few is not None:
-            self.fill_few(part, items, probabilities)
-            return
-        table, table_errors = self.table(part)
-        is_out = clicked_items(self.users.block(part), table.shape[1])
-        self._fill_unseen(table, is_out, items, probabilities)
-        _fill_errors(items, table_errors, errors)
+        table_errors = None
+        if self.fill is not None:
+            self.fill(part, items, probabilities, errors)
+        else:
+            table, table_errors = self.table(part)
+            is_out = clicked_items(self.users.block(part), table.shape[1])
+            self._fill_unseen(table, is_out, items, probabilities)
+        self._fill_errors(items, probabilities, table_errors, errors)
 
     def _fill_unseen(
         self, table: Floats, is_out: NDArray[np.bool_], items: Items, probabilities: Floats
@@ -103,9 +100,8 @@ class NextItems(NamedTuple):
         hidden = choice.mask(part)
         wanted = items.shape[1] + int(hidden.sum(axis=1).max(initial=0))
         wanted = min(wanted, hidden.shape[1])
-        is_quick = self.fill_few is not None or self.fill_with_errors is not None
         is_out = hidden | clicked_items(self.users.block(part), hidden.shape[1])
-        if is_quick and wanted <= MOST_FEW:
+        if self.fill is not None and wanted <= MOST_FEW:
             self._fill_more(part, hidden, wanted, (items, probabilities, errors))
             n_left = np.minimum((~is_out).sum(axis=1), items.shape[1])
             if ((items >= 0).sum(axis=1) == n_left).all():
@@ -116,7 +112,19 @@ class NextItems(NamedTuple):
         else:
             table, table_errors = self.some(part, as_rows(~is_out))
         self._fill_unseen(table, is_out, items, probabilities)
-        _fill_errors(items, table_errors, errors)
+        self._fill_errors(items, probabilities, table_errors, errors)
+
+    def _fill_errors(
+        self, items: Items, probabilities: Floats, table: Floats | None, errors: Floats | None
+    ) -> None:
+        """Fill the errors of the best items, where they are known."""
+        if errors is None:
+            return
+        if self.errors_of is not None:
+            errors[:] = self.errors_of(probabilities)
+        elif table is not None:
+            is_filled = items >= 0
+            errors[is_filled] = np.take_along_axis(table, np.maximum(items, 0), axis=1)[is_filled]
 
     def _fill_more(
         self,
@@ -136,13 +144,6 @@ class NextItems(NamedTuple):
         for target, more in zip(best, (items, probabilities, errors), strict=True):
             mine = np.take_along_axis(more, first, axis=1)
             target[:, : first.shape[1]][is_in] = mine[is_in]
-
-
-def _fill_errors(items: Items, table: Floats | None, errors: Floats | None) -> None:
-    """Fill the errors of the best items, where they are known."""
-    if errors is not None and table is not None:
-        is_filled = items >= 0
-        errors[is_filled] = np.take_along_axis(table, np.maximum(items, 0), axis=1)[is_filled]
 
 
 def clicked_items(clicks: ClickRows, n_items: int) -> NDArray[np.bool_]:

@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows.recommendations.item_filter import parse_filter
+from pseudomallows.recommendations import recommender as probabilities
+from pseudomallows.recommendations.filter import parse_filter
 from pseudomallows.recommendations.recommend import best_of_one
-from pseudomallows.recommendations.recommenders import recommender as probabilities
 
 N_ITEMS, K = 15, 4
 FITS = {

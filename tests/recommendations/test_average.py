@@ -10,7 +10,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.posterior.posterior import Posterior
-from pseudomallows.recommendations.recommenders.exact_recommender import spread
+from pseudomallows.recommendations.average import spread
 
 N_ITEMS = 4
 RANKINGS = list(itertools.permutations(range(1, N_ITEMS + 1)))

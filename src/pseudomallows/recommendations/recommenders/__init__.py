@@ -1,1 +1,0 @@
-"""One way to the probabilities of the next clicks for each kind of fit, and what they share."""
