@@ -158,3 +158,14 @@ def test_equal_ranks_are_ties(put):
     rows = "x,a,1\nx,b,2.5\nx,c,2.5\nx,d,4\ny,a,3\ny,b,3\ny,c,1\ny,d,2\n"
     long = pm.read(put(f"user,item,rank\n{rows}"))
     assert long.rankings.tolist() == [[1, 2, 2, 4], [3, 3, 1, 2]]
+
+
+@pytest.mark.parametrize("rank", ["yes", "true", "1,0,0"])
+def test_a_rank_that_is_no_number_is_named(put, rank):
+    with pytest.raises(ValueError, match="line 3, column 'rank': wanted a rank, got"):
+        pm.read(put(f'user,item,rank\nx,a,1\nx,b,"{rank}"\n'))
+
+
+def test_the_same_rank_twice_counts_once_however_it_is_written(put):
+    found = pm.read(put("user,item,rank\nx,a,1\nx,b,2\nx,b,2.0\nx,c,\nx,c,NA\n"))
+    assert found.rankings.tolist() == [[1, 2, 3]]

@@ -315,38 +315,40 @@ def rankings_of_long_table(table: Table) -> Rankings:
     (columns,), items = join_names([coded.columns["item"]], None, "item")
     codes, values = distinct(coded.others[at_rank])
     texts = [text_of(value) for value in [*values, None]]
-    texts = ["" if text.lower() in MISSING else text for text in texts]
-    numbers = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    ranks = np.array([numbers[text] for text in texts])[codes]  # by text
+    is_said = np.array([text.lower() not in MISSING for text in texts])[codes]
+    numbers = [float(text) if NUMBER.fullmatch(text) else np.nan for text in texts]
+    ranks = np.array(numbers)[codes]
+
+    def refuse(wrong: NDArray[np.bool_], wanted: str, at: NDArray[np.integer[Any]]) -> None:
+        if wrong.any():
+            row = int(at[wrong.argmax()])
+            problem = f"wanted {wanted}, got {texts[codes[row]][:40]!r}"
+            raise table.error(problem, row, table.names[at_rank])
+
+    refuse(is_said & np.isnan(ranks), "a rank", coded.rows)
     # A cell that is there twice must have one rank.
     cells = rows.astype(np.int64) * len(items) + columns
     _, firsts, inverse = np.unique(cells, return_index=True, return_inverse=True)
-    differs = ranks != ranks[firsts[inverse]]
+    before = firsts[inverse]
+    differs = is_said[before] & (ranks != ranks[before]) | (is_said != is_said[before])
     if differs.any():
         row = int(differs.argmax())
-        before = int(firsts[inverse[row]])
-        names, listed = (users[rows[row]], items[columns[row]]), list(numbers)
+        user, item, first = users[rows[row]], items[columns[row]], int(before[row])
         raise table.error(
-            f"{names[0]!r} ranks {names[1]!r} {listed[ranks[row]]}, but "
-            f"{listed[ranks[before]]} at {table.at(before)}",
+            f"{user!r} ranks {item!r} {texts[codes[row]]}, but {texts[codes[first]]} at "
+            f"{table.at(first)}",
             row,
         )
     # Each rank is whole, or that of a tie, which may be a mean.
     firsts = np.sort(firsts)
-    rows, columns, ranks = rows[firsts], columns[firsts], ranks[firsts]
-    listed = list(numbers)
-    known = np.array([float(text) if is_number(text) else np.nan for text in listed])[ranks]
-    shared = rows.astype(np.int64) * len(listed) + ranks
+    rows, columns, known, is_said = rows[firsts], columns[firsts], ranks[firsts], is_said[firsts]
+    values_of, places_of = np.unique(known, return_inverse=True)
+    shared = rows.astype(np.int64) * len(values_of) + places_of
     _, inverse, counts = np.unique(shared, return_inverse=True, return_counts=True)
-    is_said = np.array([bool(text) for text in listed])[ranks]
-    wrong = is_said & ~((known == np.floor(known)) | (~np.isnan(known) & (counts[inverse] > 1)))
-    is_beyond = is_said & ~((known >= 1) & (known <= len(items)))
-    if (wrong | is_beyond).any():
-        at = int((wrong | is_beyond).argmax())
-        text = listed[ranks[at]]
-        wanted = f"a rank from 1 to {len(items)}, the number of items, got {text}"
-        wanted = f"a rank, got {text[:40]!r}" if wrong[at] else wanted
-        raise table.error(f"wanted {wanted}", int(firsts[at]), table.names[at_rank])
+    is_odd = (known != np.floor(known)) & (counts[inverse] == 1)
+    refuse(is_said & is_odd, "a rank", firsts)
+    is_beyond = ~((known >= 1) & (known <= len(items)))
+    refuse(is_said & is_beyond, f"a rank from 1 to {len(items)}, the number of items", firsts)
     table_of_ranks = np.zeros((len(users), len(items)))
     table_of_ranks[rows[is_said], columns[is_said]] = known[is_said]
     _check_ties(table.error, firsts[np.unique(rows, return_index=True)[1]], table_of_ranks)
