@@ -73,6 +73,16 @@ def _is_key(name: Any, known: Mapping[Any, Any]) -> bool:
         return False
 
 
+def codes_of(names: Sequence[Hashable], known: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each name among those that are known, -1 for a stranger.
+
+    >>> codes_of(["tea", "rum"], np.array(["ale", "tea"]))
+    array([ 1, -1])
+    """
+    places = {name: place for place, name in enumerate(known.tolist())}
+    return np.array([places.get(name, -1) for name in names], dtype=np.int64)
+
+
 def check_known(codes: NDArray[np.integer[Any]], names: Any, what: str) -> None:
     """Refuse names that have no code, and say which."""
     if (codes < 0).any():

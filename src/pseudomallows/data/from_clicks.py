@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._warn import warn
 from ..rankings import as_array, check_weights, numeric_table
 from .blocks import Clicks, keep_core
-from .checks import NO_NAME, check_known, check_n_items, check_names, text_of
+from .checks import NO_NAME, check_known, check_n_items, check_names, codes_of, text_of
 from .columns import USUAL, Layout, is_long, rating_column, time_column
 from .doubts import TRUTH, Counts, advice_on, suspects
 from .preferences import ColumnWarning, IgnoredColumnWarning
@@ -263,8 +263,8 @@ def clicks_of_table(
     chosen = coded.take(is_click)
     if when is not None and not is_click.all():
         when = when[is_click]
-    (rows,), user_names = join_names([chosen.columns["user"]], users, "user")
-    (codes,), item_names = join_names([chosen.columns["item"]], items, "item")
+    (rows,), user_names = join_names([chosen.columns.pop("user")], users, "user")
+    (codes,), item_names = join_names([chosen.columns.pop("item")], items, "item")
     clicks = clicks_of_pairs(rows, codes, weights, user_names, item_names, when, least_items)
     for warning in said:
         warn(warning)
@@ -310,8 +310,7 @@ def _clicks_of_dict(
                 "columns of equal length, or a dict {user: [item, ...]}"
             )
     everybody = check_names(list(clicks) if users is None else users, None, "users")
-    places = {name: row for row, name in enumerate(everybody.tolist())}
-    owners = np.array([places.get(user, -1) for user in clicks], dtype=np.int64)
+    owners = codes_of(list(clicks), everybody)
     check_known(owners, list(clicks), "user")
     rows = np.repeat(owners, [len(listed) for listed in lists])
     listed = [(name,) for some in lists for name in some]

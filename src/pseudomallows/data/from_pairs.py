@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..rankings import MAX_WEIGHT, check_weights
-from .checks import check_n_items
+from .checks import check_n_items, codes_of
 from .columns import is_pairs, side_words, word
 from .doubts import NO, YES
 from .pairs import Pairs, pairs_of_entries, votes_of
@@ -132,8 +132,7 @@ def _who_won(
 ) -> NDArray[np.int64]:
     """ONE, OTHER or NEITHER for each row, by the name of the side or of the item."""
     winner = table.columns["winner"]
-    known = {name: code for code, name in enumerate(items.tolist())}
-    named = np.array([known.get(name, -1) for name in winner.names], dtype=np.int64)
+    named = codes_of(winner.names, items)
     said = np.array([_side(name, sides) for name in winner.names], dtype=np.int64)
     item, by_side = named[winner.codes], said[winner.codes]
     by_name = np.where(item == one, ONE, np.where(item == other, OTHER, -1))

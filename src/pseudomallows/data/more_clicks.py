@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._warn import warn
 from .blocks import Clicks, stacked
-from .checks import object_array
+from .checks import codes_of, object_array
 from .from_clicks import clicks_of_pairs
 from .preferences import DroppedRowsWarning, Preferences
 from .read import read_as
@@ -54,7 +54,8 @@ def check_held_out(held_out: Any, prefs: Clicks) -> Clicks:
 def later_clicks(later: Any, prefs: Clicks, what: str) -> LaterClicks:
     """Later clicks with all users of the fit, and what was left out; nothing is warned of."""
     clicks = _as_clicks(later, prefs, what)
-    items, users = _codes(clicks.items, prefs.items), _codes(clicks.users, prefs.users)
+    items = codes_of(clicks.items.tolist(), prefs.items)
+    users = codes_of(clicks.users.tolist(), prefs.users)
     owners, codes = np.repeat(users, clicks.n_clicks), items[clicks.codes]
     is_known = (owners >= 0) & (codes >= 0)
     if not is_known.any():
@@ -99,12 +100,6 @@ def _as_clicks(clicks: Any, prefs: Clicks, what: str) -> Clicks:
             ) from None
 
 
-def _codes(names: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]:
-    """The code of each name among those that are known, -1 for a stranger."""
-    codes = {name: code for code, name in enumerate(known.tolist())}
-    return np.array([codes.get(name, -1) for name in names.tolist()], dtype=np.int64)
-
-
 def join_clicks(old: Clicks, more: Any) -> Clicks:
     """The clicks of `old` and of `more` together; the users of `old` come first.
 
@@ -128,7 +123,7 @@ def join_clicks(old: Clicks, more: Any) -> Clicks:
         advice = f"; {ANEW}" if str(error).startswith("unknown item") else ""
         raise ValueError(f"more: {error}{advice}") from None
     # The item of `old` that has the name of each of `new`; those that nobody clicked need none.
-    codes = _codes(new.items, old.items)
+    codes = codes_of(new.items.tolist(), old.items)
     strange = new.items[(codes < 0) & (new.item_counts() > 0)].tolist()
     if strange:
         others = f" and {len(strange) - 3} more" if len(strange) > 3 else ""

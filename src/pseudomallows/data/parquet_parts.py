@@ -11,7 +11,7 @@ import numpy as np
 from ..rankings import check_count
 from .atomic import make_folder
 from .blocks import Clicks, check_clicks
-from .checks import check_known, object_array
+from .checks import check_known, codes_of, object_array
 from .source import parts_of
 from .write import write_table
 
@@ -100,13 +100,13 @@ def load_part(path: str, items: Sequence[str]) -> Clicks:
     from .parquet import read_part
 
     clicks = read_part(path)
-    known = {name: code for code, name in enumerate(items)}
-    places = np.array([known.get(name, -1) for name in clicks.items.tolist()], dtype=np.int64)
+    names = object_array(list(items))
+    places = codes_of(clicks.items.tolist(), names)
     try:
         check_known(places, clicks.items, "item")
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return clicks.on_items(object_array(list(items)), places)
+    return clicks.on_items(names, places)
 
 
 def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Parts:

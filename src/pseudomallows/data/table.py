@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._warn import warn
 from ..engines.memory import as_size, available_memory
-from .checks import TooLargeError, check_known, check_names, is_missing, object_array
+from .checks import TooLargeError, check_known, check_names, codes_of, is_missing, object_array
 from .columns import find_columns
 from .preferences import DroppedRowsWarning
 
@@ -403,8 +403,7 @@ def join_names(
         pool = list(dict.fromkeys(name for some in used for name in some))
         listed = [pool[at] for at in order_of(pool)]
         names = object_array(listed) if given is None else check_names(given, None, what + "s")
-        lookup = {name: code for code, name in enumerate(names.tolist())}
-        places_of = [np.array([lookup.get(name, -1) for name in some]) for some in used]
+        places_of = [codes_of(some, names) for some in used]
     joined = []
     for column, mine, some, found in zip(columns, appear, used, places_of, strict=True):
         check_known(found, some, what)
