@@ -17,9 +17,14 @@ from numpy.typing import NDArray
 from .compiled import compiled
 from .streams import start_stream, uniform
 
-LOG_LEAST = float(np.log(1e-5))  # cells below it are left out of the products
-MOST = 0.9999  # of W / S: an item with one rank left would leave the others no weight there at all
-FLOOR = 1e-200  # of a product and of a sum: below, a logarithm takes over
+# Cells below it are left out of the products. Of 2,000 draws of 50 items, of 100 with few users and
+# of 200, 1,740, 120 and 148 are effective; by 0.03 1,753, 44 and 152; by 1e-5 1,738, 121 and 138,
+# in 1.3 to 2.6 times the time.
+LOG_LEAST = float(np.log(0.01))
+# Of W / S: an item with one rank left would leave the others no weight there at all. The effective
+# sizes are the same by 0.99 and by 0.99999.
+MOST = 0.9999
+FLOOR = 1e-200  # of a product and of a sum: below, numbers near 1e-308 would lose their digits
 
 
 class Cells(NamedTuple):
