@@ -12,11 +12,11 @@ from pseudomallows.cli import prepare
 
 
 def test_parts_run_side_by_side_and_are_counted(capsys, monkeypatch):
-    started = []
-    done = SimpleNamespace(communicate=lambda: (None, ""), returncode=0)
-    monkeypatch.setattr(prepare, "start_part", lambda name: started.append(name) or done)
+    started, done = [], SimpleNamespace(stderr="", returncode=0)
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: started.append(command[-1]) or done)
     assert run("prepare") == 0
-    assert sorted(started) == sorted(prepare.PARTS)
+    names = [script.partition("compile_part('")[2].removesuffix("')") for script in started]
+    assert sorted(names) == sorted(prepare.PARTS)
     said = capsys.readouterr().err
     assert f"{len(started)} of {len(started)}: " in said
     assert "Ready, in " in said
@@ -27,8 +27,8 @@ def test_parts_run_side_by_side_and_are_counted(capsys, monkeypatch):
     [("Traceback\nOSError: full", 1, "OSError: full"), ("", -9, "it ended with code -9")],
 )
 def test_a_part_that_fails_is_named(capsys, monkeypatch, said, code, words):
-    done = SimpleNamespace(communicate=lambda: (None, said), returncode=code)
-    monkeypatch.setattr(prepare, "start_part", lambda name: done)
+    done = SimpleNamespace(stderr=said, returncode=code)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     assert run("prepare") == 1
     said = capsys.readouterr().err
     assert f"clicks and their clusters: {words}" in said

@@ -71,7 +71,7 @@ def test_ctrl_c_is_a_clean_end(model, tmp_path):
         assert service.process.wait(timeout=20) == 130
         assert "Traceback" not in service.log.read_text()
         assert TOKEN not in service.log.read_text()
-        assert "MB made" in service.log.read_text()
+        assert "open http://" in service.log.read_text()
     assert os.path.exists(tmp_path / "s.sqlite")
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -285,10 +284,3 @@ def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
 
     with DaskExecutor(options.dask) as workers:
         yield workers
-
-
-def start_part(name: str) -> "subprocess.Popen[str]":
-    """Compile one of the parts of `prepare` in a process of its own."""
-    script = f"from pseudomallows.cli.prepare import compile_part; compile_part({name!r})"
-    command, silence = [sys.executable, "-c", script], subprocess.DEVNULL
-    return subprocess.Popen(command, stdout=silence, stderr=subprocess.PIPE, text=True)

@@ -2,8 +2,6 @@
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from ..recommendations.recommend import DIGITS, recommend
 from ..sampling.fit import fit
 from ..show.examples import make_examples
 from ..show.report import report
-from .arguments import check_report, command, option, progress_of, say, seed, start_part
+from .arguments import check_report, command, option, progress_of, say, seed
 
 METHOD = "personal"  # an order for each customer
 N_HIDDEN = 10  # purchases of each customer, as in the paper's case study
@@ -44,11 +42,10 @@ def run_demo(options: argparse.Namespace) -> int:
         f"{len(prefs.codes):,} purchases (UCI Online Retail)."
     )
     say(options, "Learning what each customer wants; the first time, kernels are compiled.")
-    with _compile_beside():
-        shown: Any = {"rng": options.seed, "progress": progress_of(options)}
-        posterior = fit(prefs, METHOD, **shown)
-        say(options, f"Learning again without the last {N_HIDDEN} purchases of each customer.")
-        result = evaluate(prefs, N_HIDDEN, 10, METHOD, **shown)
+    shown: Any = {"rng": options.seed, "progress": progress_of(options)}
+    posterior = fit(prefs, METHOD, **shown)
+    say(options, f"Learning again without the last {N_HIDDEN} purchases of each customer.")
+    result = evaluate(prefs, N_HIDDEN, 10, METHOD, **shown)
     _print_learnt(posterior)
     _print_accuracy(result)
     _print_calibration(result)
@@ -56,17 +53,6 @@ def run_demo(options: argparse.Namespace) -> int:
     say(options, f"Done in {time.perf_counter() - started:.0f} seconds.")
     print(f"Open {page.resolve().as_uri()}")
     return 0
-
-
-@contextmanager
-def _compile_beside() -> Iterator[None]:
-    """Compile in another process what is needed later, while this one is busy with the first."""
-    beside = start_part(METHOD)
-    try:
-        yield
-    finally:
-        beside.kill()
-        beside.communicate()
 
 
 def _print_learnt(posterior: Fit) -> None:

@@ -192,7 +192,7 @@ def update_file(options: argparse.Namespace) -> int:
 
 @command(
     "distances",
-    "Compare distances: which one describes unseen users best? Writes a table.",
+    "Compare distances by how well each describes unseen users. Writes a table.",
     "clicks.csv --seed 1",
     *DATA,
     TABLE_OUT,

@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -19,7 +21,7 @@ from ..evaluation.evaluate import evaluate
 from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import recommend
 from ..sampling.fit import fit
-from .arguments import THREADS, command, say, start_part
+from .arguments import THREADS, command, say
 
 SHORT: dict[str, Any] = {"n_draws": 4, "rng": 1}  # few: it is enough that each kernel runs
 
@@ -145,8 +147,9 @@ def compile_all(options: argparse.Namespace) -> int:
 
 def _wait_for(name: str) -> str:
     """What went wrong with a part, if anything did."""
-    process = start_part(name)
-    said = process.communicate()[1].strip()
-    if process.returncode == 0:
+    script = f"from pseudomallows.cli.prepare import compile_part; compile_part({name!r})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    if done.returncode == 0:
         return ""
-    return said.splitlines()[-1] if said else f"it ended with code {process.returncode}"
+    said = done.stderr.strip()
+    return said.splitlines()[-1] if said else f"it ended with code {done.returncode}"
