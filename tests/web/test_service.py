@@ -135,7 +135,8 @@ def test_the_consensus_of_a_personal_fit_is_learnt_beside_the_requests(tmp_path,
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(client.get, "/consensus")
             assert begun.wait(30)
-            assert client.get("/healthz").status_code == 200
+            for path in ("/healthz", "/model", "/items"):
+                assert client.get(path).status_code == 200
             assert client.post("/recommend", json={"clicks": ["item 1"]}).status_code == 200
             go.set()
             assert len(answer.result().json()["items"]) == 8

@@ -124,7 +124,7 @@ async def items(service: Service, request: Request, asked: types.ItemsQuery) -> 
 @endpoint("GET", "/model", answers=types.ModelAnswer, writes=False)
 async def model(service: Service, request: Request) -> Answer:
     """What is served, and whether to trust it."""
-    return await service.about()
+    return service.about()
 
 
 @endpoint("GET", "/check", answers=types.CheckAnswer, errors=(404,), writes=False)

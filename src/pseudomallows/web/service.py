@@ -303,11 +303,10 @@ class Service:
             await asyncio.sleep(0)  # others get in between
         return b'{"answers":[' + b",".join(rows) + b"]}", is_whole
 
-    async def about(self) -> ModelAnswer:
+    def about(self) -> ModelAnswer:
         """The answer of /model."""
         model, settings = self.model, self.model.posterior.settings
-        verdict = await self.once("verdict", lambda model: model.posterior.verdict())
-        trusted: Any = verdict.answer
+        trusted: Any = model.verdict.answer
         return ModelAnswer(
             version=str(settings.get("version", __version__)),
             method=str(settings.get("method")),
@@ -318,8 +317,8 @@ class Service:
             n_clicks=len(model.clicks.codes),
             alpha=model.alphas,
             trusted=trusted,
-            why=f"{verdict.words} {verdict.advice}".strip(),
-            checks=[DiagnosisRow(**check.row()) for check in verdict.checks],
+            why=f"{model.verdict.words} {model.verdict.advice}".strip(),
+            checks=[DiagnosisRow(**check.row()) for check in model.verdict.checks],
             seed=settings.get("seed"),
             has_token=self.token is not None,
             updates=settings.get("updates", 0),

@@ -138,7 +138,9 @@ class Model:
     # Making ready
 
     def prepare(self) -> None:
-        """Compile, make tables for 5 seconds, and measure; the others are made when asked for."""
+        """Compile, make tables for 5 seconds, and measure; the others are made when asked for. And
+        judge the fit, so that nobody waits for that."""
+        self.verdict = self.posterior.verdict()
         deadline = time.perf_counter() + 5.0
         for n_clicks in self._sizes_at_hand():
             if time.perf_counter() < deadline:
