@@ -6,9 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ..rankings import check_count
+from ..rankings import check_count, check_number
 
 
 def words_in(text: str) -> set[str]:
@@ -385,8 +383,8 @@ class Layout:
             raise ValueError(f"columns must be of {', '.join(ROLES)}, got {strange[0]!r}")
         if self.sep is not None and (not isinstance(self.sep, str) or not self.sep):
             raise ValueError(f"sep must be the text between two cells, got {self.sep!r}")
-        if self.min_rating is not None and not _is_finite(self.min_rating):
-            raise ValueError(f"min_rating must be a number, got {self.min_rating!r}")
+        if self.min_rating is not None:
+            check_number(self.min_rating, "min_rating", least=-math.inf)
         if self.min_clicks is not None:
             check_count(self.min_clicks, "min_clicks")
         return self
@@ -432,8 +430,3 @@ class Layout:
 
 
 USUAL = Layout()
-
-
-def _is_finite(value: Any) -> bool:
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return bool(is_number and math.isfinite(value))

@@ -3,7 +3,6 @@
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 from .blocks import Rankings
 from .preferences import Preferences
@@ -12,7 +11,6 @@ from .source import Source
 COMPLETE = (".soc", ".toc")
 CATEGORIES = ".cat"
 ENDINGS = (*COMPLETE, ".soi", ".toi", CATEGORIES)
-Groups = list[list[str]]
 
 
 def read_preflib(source: Source, text: str) -> Rankings:
@@ -22,15 +20,43 @@ def read_preflib(source: Source, text: str) -> Rankings:
     stand, the best first.
     """
     labels, lines = _split(source, text)
-    names: list[str] | None = None
+    categories = None
     if source.ending == CATEGORIES:
-        names = re.findall(r"^#\s*CATEGORY NAME \d+\s*:\s*(.*?)\s*$", text, re.I | re.M)
-        _check_number(source, text, "CATEGORIES", len(names))
-        source.notes.append(f"categories, best first: {', '.join(names)}")
-    parsed = list(_parse(source, lines, labels, None if names is None else len(names)))
-    if not parsed:
+        categories = re.findall(r"^#\s*CATEGORY NAME \d+\s*:\s*(.*?)\s*$", text, re.I | re.M)
+        _check_number(source, text, "CATEGORIES", len(categories))
+        source.notes.append(f"categories, best first: {', '.join(categories)}")
+    counts: list[int] = []
+    orders: list[list[list[str]]] = []  # groups of equal items
+    for number, line in lines:
+        count, colon, order = line.partition(":")
+        if not colon or not count.strip().isdecimal():
+            raise source.error(number, f"wanted 'count: item,item,...', got {line[:60]!r}")
+        if not re.fullmatch(r"[\d\s,]*(\{[\d\s,]*\}[\d\s,]*)*", order):
+            raise source.error(number, f"wanted numbers, commas and braces, got {order[:60]!r}")
+        groups = [
+            [int(item) for item in re.findall(r"\d+", part)]
+            for part in re.findall(r"\{[^}]*\}|\d+", order)
+        ]
+        if categories is not None and len(groups) > len(categories):
+            problem = f"there are {len(groups)} categories, and {len(categories)} are announced"
+            raise source.error(number, problem)
+        listed = [item for group in groups for item in group]
+        strange = [item for item in listed if item not in labels]
+        if strange:
+            raise source.error(number, f"item {strange[0]} has no name in the header")
+        if len(set(listed)) < len(listed):
+            twice = next(item for item in listed if listed.count(item) > 1)
+            raise source.error(number, f"item {twice} is there twice")
+        if len(listed) < len(labels) and source.ending in COMPLETE:
+            raise source.error(
+                number,
+                f"{len(listed)} of the {len(labels)} items are there, but a {source.ending} file "
+                "must have all: is it truncated?",
+            )
+        counts.append(int(count))
+        orders.append([[labels[item] for item in group] for group in groups if group])
+    if not orders:
         raise source.error(None, "there are no orders after the header")
-    counts, orders = zip(*parsed, strict=True)
     for what in ("UNIQUE ORDERS", "UNIQUE PREFERENCES"):
         _check_number(source, text, what, len(counts))
     _check_number(source, text, "VOTERS", sum(counts))
@@ -72,40 +98,3 @@ def _check_number(source: Source, text: str, what: str, number: int) -> None:
         raise source.error(
             None, f"{wanted[1]} {what.lower()} are announced, but there are {number}{cut}"
         )
-
-
-def _parse(
-    source: Source,
-    lines: list[tuple[int, str]],
-    labels: dict[int, str],
-    n_categories: int | None,
-) -> Iterator[tuple[int, Groups]]:
-    """Count and groups of equal items of each line."""
-    for number, line in lines:
-        count, colon, order = line.partition(":")
-        if not colon or not count.strip().isdecimal():
-            raise source.error(number, f"wanted 'count: item,item,...', got {line[:60]!r}")
-        if not re.fullmatch(r"[\d\s,]*(\{[\d\s,]*\}[\d\s,]*)*", order):
-            raise source.error(number, f"wanted numbers, commas and braces, got {order[:60]!r}")
-        groups = [
-            [int(item) for item in re.findall(r"\d+", part)]
-            for part in re.findall(r"\{[^}]*\}|\d+", order)
-        ]
-        if n_categories is not None and len(groups) > n_categories:
-            raise source.error(
-                number, f"there are {len(groups)} categories, and {n_categories} are announced"
-            )
-        listed = [item for group in groups for item in group]
-        strange = [item for item in listed if item not in labels]
-        if strange:
-            raise source.error(number, f"item {strange[0]} has no name in the header")
-        if len(set(listed)) < len(listed):
-            twice = next(item for item in listed if listed.count(item) > 1)
-            raise source.error(number, f"item {twice} is there twice")
-        if len(listed) < len(labels) and source.ending in COMPLETE:
-            raise source.error(
-                number,
-                f"{len(listed)} of the {len(labels)} items are there, but a {source.ending} file "
-                "must have all: is it truncated?",
-            )
-        yield int(count), [[labels[item] for item in group] for group in groups if group]
