@@ -118,7 +118,7 @@ def test_a_large_file_from_standard_input(monkeypatch):
 def test_a_broken_gzip_file_is_told_while_it_is_read(put, monkeypatch):
     monkeypatch.setattr(source, "BLOCK", 50)
     packed = gzip.compress(as_text([("user", "item"), *((n, n % 7) for n in range(9999))]))
-    with pytest.raises(ValueError, match=r"x\.csv\.gz: this gzip file is broken"):
+    with pytest.raises(ValueError, match=r"x\.csv\.gz: this gzip file cannot be read"):
         pm.read(put(packed[:-2000], "x.csv.gz"))
 
 

@@ -6,8 +6,11 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
+
+PRIVATE = partial(os.open, mode=0o600)
 
 
 @contextmanager
@@ -29,7 +32,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(target))
     name = target.parent / f".{target.name}.{secrets.token_hex(8)}"
     try:  # the name is known before the file is there, so that a signal leaves none behind
-        with _named_if_full(target), open(name, "xb", opener=_open_private) as stream:
+        with _named_if_full(target), open(name, "xb", opener=PRIVATE) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -40,10 +43,6 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         name.unlink(missing_ok=True)
         raise
-
-
-def _open_private(name: str, flags: int) -> int:
-    return os.open(name, flags, 0o600)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import io
 import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import IO
 
 from ..engines.memory import as_size, available_memory
@@ -32,7 +32,7 @@ def sheet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     content = source.content
     refuse_model(source, content)
     _check_size(source, content)
-    with _refuse_broken(source):
+    with source.refuse_broken("spreadsheet", BaseException):  # panics of compiled code, too
         book = fastexcel.read_excel(content)
         sheet = book.load_sheet(0, header_row=None, skip_rows=0, dtypes="string")
         frame = sheet.to_polars()
@@ -111,14 +111,3 @@ def _place_of(cell: str) -> tuple[int, int]:
     for letter in letters.upper():
         column = 26 * column + ord(letter) - 64
     return int(cell[len(letters) :]), column
-
-
-@contextmanager
-def _refuse_broken(source: Source) -> Iterator[None]:
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit, MemoryError):
-        raise
-    except BaseException as error:  # a panic of the compiled reader is no Exception
-        first = str(error).split("\n", 1)[0]
-        raise source.error(None, f"this spreadsheet cannot be read: {first}") from None

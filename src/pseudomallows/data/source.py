@@ -90,6 +90,17 @@ class Source:
         where += "" if column is None else f", column {column!r}"
         return ValueError(f"{where}: {problem}")
 
+    @contextmanager
+    def refuse_broken(self, what: str, *errors: type[BaseException]) -> Iterator[None]:
+        """Say that a file of a format cannot be read, if one of these errors comes."""
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except errors as error:
+            first = str(error).split("\n", 1)[0]
+            raise self.error(None, f"this {what} cannot be read: {first}") from None
+
     @property
     def row_word(self) -> str:
         """What a row is called in this format."""
@@ -110,10 +121,8 @@ class Source:
             if not self.is_packed:
                 yield stream
                 return
-            try:
+            with self.refuse_broken("gzip file", gzip.BadGzipFile, EOFError, zlib.error):
                 yield io.BufferedReader(_Unpacked(stream, self))
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                raise self.error(None, f"this gzip file is broken: {error}") from None
 
     @property
     def content(self) -> bytes:
