@@ -67,7 +67,7 @@ def test_a_saved_fit_answers_as_before_and_says_how_it_was_made(tmp_path):
     one, other = pm.recommend(again, 2), pm.recommend(fitted(), 2)
     assert (one.items == other.items).all()
     np.testing.assert_array_equal(one.probabilities, other.probabilities)
-    assert "distance" not in call_of(again)  # it is the usual one
+    assert "distance='kendall', ridge=0.3" in call_of(again)  # as it was given
 
 
 def test_a_file_with_a_distance_that_has_no_such_law_is_refused(tmp_path):

@@ -57,6 +57,7 @@ from .law import (
 STEP = 0.1  # of log alpha between two tables: between six of them a user errs by 4e-6 at most
 POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of an alpha is read
 DIVISORS = [math.prod(point - other for other in POINTS if other != point) for point in POINTS]
+ROUNDING = 1e-9  # of a place of the grid: far above that of a logarithm, far below any difference
 # alpha below which all rankings are as good as equally likely: the standard deviation of alpha / n
 # times the footrule, alpha sqrt(2 n / 45), is 0.0006 sqrt(n)
 LOWEST = 0.003
@@ -149,6 +150,8 @@ class BlockLaw(Law):
             extra = (alpha - high) / (high - low)
             return [(last, 1.0 + extra), (last - 1, -extra)]
         place = math.log(alpha) / STEP
+        if abs(place - round(place)) < ROUNDING:  # a climb steps from place to place
+            return [(round(place), 1.0)]
         first = math.floor(place)
         return [(first - 2 + k, factor) for k, factor in enumerate(lagrange(place - first))]
 

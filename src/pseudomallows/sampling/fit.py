@@ -181,10 +181,10 @@ def fit(
         needs_chain = n_draws is not None or is_remote(executor) or checkpoint is not None
         asked = (n_clusters, distance, options, needs_chain)
         method, options, told["chosen"] = choose_method(prefs, *asked)
-    known = {"alpha": alpha, "n_draws": n_draws} | options
-    known["n_clusters"] = None if n_clusters == 1 else n_clusters
     is_usual = asked_distance is None and distance == _usual_distance(prefs, method)
-    known["distance"] = None if is_usual else distance
+    known: dict[str, Any] = {"alpha": alpha, "n_draws": n_draws}
+    known |= {"n_clusters": None if n_clusters == 1 else n_clusters}
+    known |= {"distance": None if is_usual else distance} | options
     told["given"] = [name for name, value in known.items() if value is not None]
     alpha = None if alpha is None else check_alpha(alpha)
     generator = as_rng(rng)

@@ -309,7 +309,7 @@ class Run:
             if file is not None:
                 self._latest = self._to_save(number, sweep + 1, chain)
                 file.save_if_due(self._latest)
-        if self.alpha is None:
+        if self.alpha is None and (self.n_clusters > 1 or number == 0):
             self.arrays["unbounded"][number] = unbounded(chain)
 
     def keep_draw(self, number: int, draw: int, chain: Chain) -> None:
@@ -339,9 +339,8 @@ class Run:
             arrays["latent"][place] = self._latent_of(chain)
         check, left = divmod(draw + 1, max(1, self.n_draws // N_CHECKS))
         if self._is_checked and left == 0 and check <= N_CHECKS:
-            where = (state.clusters, state.weights)
-            exact, additive = (chain.given.memberships(*where, each)[1] for each in (True, False))
-            arrays["differences"][number, check - 1] = exact - additive
+            exact = float(chain.law.weigh(state.clusters, None)[0])
+            arrays["differences"][number, check - 1] = exact - log_likelihood
 
     def _latent_of(self, chain: Chain) -> Ranking:
         """The latent rankings of the chain, of the users that are kept."""
@@ -364,6 +363,8 @@ class Run:
             for draw in consensus.reshape(-1, *consensus.shape[2:]):
                 draw[:] = draw[order]
         self.unbounded = arrays["unbounded"][:, order]
+        if self.n_clusters == 1:  # asked of the first chain: all would say the same
+            self.unbounded = self.unbounded[:1]
         errors = arrays["errors"]
         return {
             "consensus": consensus,
