@@ -93,7 +93,9 @@ def test_what_clusters_add_is_the_probability(posterior, prefs):
         stated = pm.recommend(posterior, K, **asked)
         code = int(stated.items[0, 0])
         found = pm.explain(posterior, item=f"item {code}", k=K, **given)
-        assert found.value == pytest.approx(found.probability, abs=1e-9)
+        # by Kendall's distance draws and clusters of small weights are left out, 1e-4 in all
+        near = 1e-4 if posterior.settings["distance"] == "kendall" else 1e-9
+        assert found.value == pytest.approx(found.probability, abs=near)
         assert found.value == pytest.approx(stated.probabilities[0, 0], abs=2e-4)
         assert code in wide.items[0]
         assert found.kinds == ["cluster"] * posterior.n_clusters
