@@ -41,3 +41,19 @@ def test_info_of_comparisons_shows_the_winner_and_a_contradiction(here, capsys):
     assert (found["holds"], found["comparisons"], found["contradictory users"]) == ("pairs", 4, 1)
     assert found["most preferred"] == "tea"
     assert found["a contradiction"] == "ann: ale over gin over tea over ale"
+
+
+def test_info_learns_no_consensus_and_the_command_says_that_it_does(clicks, capsys):
+    prefs = pm.read(clicks, "clicks")
+    fit = pm.fit(prefs, "personal", calibrate=False, with_consensus=True, rng=1)
+    fit.save("own.pm")
+    assert run("info", "own.pm") == 0
+    assert re.search("consensus +learnt when it is asked for\n", capsys.readouterr().out)
+    assert run("consensus", "own.pm") == 0
+    told = capsys.readouterr()
+    assert "learning the consensus of all users" in told.err
+    assert len(told.out.splitlines()) == 1 + prefs.n_items
+    assert fit.population.n_items == prefs.n_items
+    fit.save("own.pm")
+    assert run("info", "own.pm") == 0
+    assert re.search("consensus +Posterior", capsys.readouterr().out)
