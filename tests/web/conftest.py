@@ -31,7 +31,7 @@ def client(model):
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
+def server():
     """The address of a PostgreSQL of our own, in a temporary folder."""
     pytest.importorskip("psycopg")
     if not (BINARIES / "initdb").exists():
@@ -72,15 +72,20 @@ def _wait_for_port(port):
             time.sleep(0.1)
 
 
+@pytest.fixture
+def postgres(server):
+    """The address of PostgreSQL, without any of our tables."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        for table in ("clicks", "uploads", "uploaded", "state"):
+            connection.execute(f"DROP TABLE IF EXISTS pseudomallows_{table}")
+    return server
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request, tmp_path):
     """An empty store of each kind."""
     if request.param == "sqlite":
         return str(tmp_path / "s.sqlite")
-    import psycopg
-
-    found = request.getfixturevalue("postgres")
-    with psycopg.connect(found, autocommit=True) as connection:
-        for table in ("clicks", "uploads", "uploaded", "state"):
-            connection.execute(f"DROP TABLE IF EXISTS pseudomallows_{table}")
-    return found
+    return request.getfixturevalue("postgres")
