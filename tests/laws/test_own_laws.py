@@ -15,7 +15,8 @@ from pseudomallows.kernels.corrections import GridProbabilities
 from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
 from pseudomallows.kernels.kendall import click_sums as kernels
 from pseudomallows.laws import own_laws
-from pseudomallows.laws.own_laws import GridTables, OwnLaw, far_places
+from pseudomallows.laws.own_laws import OwnLaw, far_places
+from pseudomallows.personal.next_tables import GridTables
 
 pytestmark = pytest.mark.kernel
 

@@ -269,7 +269,7 @@ def test_methods_without_such_errors_say_so():
     prefs = pm.simulate_clicks(60, 8, 4, 3, rng=1).preferences
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        posterior = pm.fit(prefs, "personal", rng=1)
+        posterior = pm.fit(prefs, "personal", calibrate=False, rng=1)
     assert np.isnan(pm.recommend(posterior, 2).errors).all()
 
 
