@@ -9,11 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..engines.memory import as_size, available_memory
+
 NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
 
 
 class TooLargeError(ValueError):
     """What is read is larger than its file lets expect, or than the memory."""
+
+
+def check_memory(needed: int, what: str, advice: str = "") -> None:
+    """Refuse what needs more memory than there is, before it is made."""
+    available = available_memory()
+    if available is not None and needed > available:
+        raise TooLargeError(
+            f"{what} need {as_size(needed)} of memory, and {as_size(available)} are available"
+            f"{advice}"
+        )
 
 
 def index_of(rows: ArrayLike) -> NDArray[Any]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO
 
-from ..engines.memory import as_size, available_memory
+from ..engines.memory import as_size
 from .archive import WrongFileError, is_bomb, open_archive
-from .checks import TooLargeError
+from .checks import TooLargeError, check_memory
 from .source import Source, refuse_model
 
 ENDINGS = (".xlsx", ".ods")
@@ -48,29 +48,27 @@ def sheet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
 def _check_size(source: Source, content: bytes) -> None:
     """Refuse an archive that is damaged, or that unpacks to far more than a sheet of its size; and
     cells so far apart that the rectangle around them does not fit into memory."""
+    extents = []
     try:
         with open_archive(io.BytesIO(content)), zipfile.ZipFile(io.BytesIO(content)) as opened:
             n_bytes = sum(info.file_size for info in opened.infolist())
-            if is_bomb(n_bytes, len(content)):
-                raise TooLargeError(
-                    f"{source.name}: {as_size(len(content))} of this spreadsheet unpack to "
-                    f"{as_size(n_bytes)}: save the sheet as CSV"
-                )
-            if (wrong := opened.testzip()) is not None:
+            is_too_large = is_bomb(n_bytes, len(content))
+            if not is_too_large and (wrong := opened.testzip()) is not None:
                 raise WrongFileError(f"is damaged: {wrong}")
-            for name in opened.namelist():
+            for name in [] if is_too_large else opened.namelist():
                 with suppress(ET.ParseError), opened.open(name) as member:
-                    n_rows, n_columns = _extent(member)
-                    needed, available = CELL * n_rows * n_columns, available_memory()
-                    if available is not None and needed > available:
-                        raise TooLargeError(
-                            f"{source.name}: there are cells down to row {n_rows:,} and up to "
-                            f"column {n_columns:,}, too many for the memory ({as_size(needed)}, "
-                            f"and {as_size(available)} are available): delete what is far from "
-                            "the table"
-                        )
+                    extents.append(_extent(member))
     except WrongFileError as error:
         raise source.error(None, f"this spreadsheet cannot be read: the file {error}") from None
+    if is_too_large:
+        raise TooLargeError(
+            f"{source.name}: {as_size(len(content))} of this spreadsheet unpack to "
+            f"{as_size(n_bytes)}: save the sheet as CSV"
+        )
+    for n_rows, n_columns in extents:
+        words = f"cells down to row {n_rows:,} and up to column {n_columns:,}"
+        advice = ": delete what is far from the table"
+        check_memory(CELL * n_rows * n_columns, f"{source.name}: {words}", advice)
 
 
 def _extent(stream: IO[bytes]) -> tuple[int, int]:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._warn import warn
-from ..engines.memory import as_size, available_memory
-from .checks import TooLargeError, check_known, check_names, codes_of, is_missing, object_array
+from .checks import check_known, check_memory, check_names, codes_of, is_missing, object_array
 from .columns import find_columns
 from .preferences import DroppedRowsWarning
 
@@ -92,13 +91,8 @@ class Table:
                 if piece is not None:
                     pieces[place].append(piece)
             n_rows += len(block[0])
-            # The codes are there three times; what is in memory already is not checked.
-            needed, available = 3 * 8 * n_rows, available_memory() if self.is_file else None
-            if available is not None and needed > available:
-                raise TooLargeError(
-                    f"{self.title}: this does not fit into memory: {n_rows:,} rows need "
-                    f"{as_size(needed)}, and {as_size(available)} are available"
-                )
+            if self.is_file:  # what is in memory has its place; of codes, there are three arrays
+                check_memory(3 * 8 * n_rows, f"{self.title}: {n_rows:,} rows")
         return {place: _joined(pieces.pop(place)) for place in packs}, n_rows
 
     def coded_table(

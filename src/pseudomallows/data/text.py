@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.memory import as_size, available_memory
-from .checks import TooLargeError, name_in_file, text_of
+from .checks import check_memory, name_in_file, text_of
 from .columns import NAMES, is_pairs, place_of, word
 from .source import MAX_LINE, Source, check_encoding, text_blocks
 from .table import Column, Table
@@ -307,12 +306,9 @@ def packed_codes(
         flat.append(np.array(codes, dtype=np.int32))
     lines, lengths = np.concatenate(numbers), np.concatenate(sizes)
     width = max(least, int(lengths.max(initial=0)))
-    needed, available = 8 * len(lines) * width, available_memory()
-    if available is not None and needed > available:
-        raise TooLargeError(
-            f"{source.name}: this does not fit into memory: {len(lines):,} rows and {width:,} "
-            f"columns need {as_size(needed)}, and {as_size(available)} are available"
-        )
+    check_memory(
+        8 * len(lines) * width, f"{source.name}: {len(lines):,} rows and {width:,} columns"
+    )
     table = np.zeros((len(lines), width), dtype=np.int32)
     table[np.arange(width) < lengths[:, None]] = np.concatenate(flat)
     return lines, table, lengths, list(known)
