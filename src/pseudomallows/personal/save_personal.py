@@ -178,7 +178,6 @@ def _read_personal(saved: SavedFit) -> dict[str, Any]:
     recency = settings["options"].get("recency")
     return own | {
         "undated": Undated(**_read_law(arrays, UNDATED)) if UNDATED + "alphas" in arrays else None,
-        "distance": settings["distance"],
         "recency": None if recency is None else Recency(**recency),
     }
 
