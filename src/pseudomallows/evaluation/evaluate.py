@@ -239,6 +239,7 @@ def evaluate_again(posterior: Fit, hide: int | None, k: int | None, **more: Any)
     for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
         given.pop(name, None)
     if isinstance(posterior, PersonalFit):
+        given.pop("distance", None)  # that of the consensus of all
         if posterior.settings["options"].get("calibration") == "cut":
             hide = None  # it is judged by what it is for: all clicks after a date
         given["ridge"] = posterior.settings["options"]["ridge"]  # None: a blend, learnt again

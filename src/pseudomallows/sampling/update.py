@@ -144,6 +144,7 @@ def _learn_again(
     _refuse_data(given)
     named = {"given": list(given)}
     started, alpha = time.perf_counter(), given.pop("alpha", None)
+    given.pop("distance", None)  # that of the consensus of all
     generator = as_rng(rng)
     where = (given, generator, executor, progress)
     fitted = fit_personal(prefs, alpha, *where, old=posterior)
