@@ -15,7 +15,7 @@ from ..scores import share_of_ranks
 from .pseudo import PseudoMallows, WeightedDraws
 
 N_CHAINS = 4  # whose spread tells the error
-FIRST_BATCH = 25  # of draws, and of sweeps; each one after it has as many as all before
+FIRST_BATCH = 25  # of draws, and of sweeps: these tell their spread; then as many as all before
 MOST_DRAWS = 4000  # then chains: where weighted draws are good, this many leave an error of 0.01
 MOVES = 10  # of a sweep, for each item, as in a fit
 

@@ -30,6 +30,7 @@ from ..rankings import (
     orderings_of,
     rank_randomly,
 )
+from .anytime import FIRST_BATCH
 from .pseudo import PseudoMallows, WeightedDraws
 from .summed_alpha import SummedAlpha
 from .visit_orders import ORDERS
@@ -38,7 +39,6 @@ Floats = NDArray[np.float64]
 # Among which "balanced" chooses: of 20 one has weight enough, and they cost little beside the tally
 # of all users.
 N_CANDIDATES = 20
-FIRST_DRAWS = 25  # of a fit with a time limit, however short, so that they tell their spread
 N_PILOT = 200  # draws that find the mean distance to some percent of its spread
 
 
@@ -283,7 +283,7 @@ class PseudoRun:
         left; the other chains have as many as the first."""
         n_done, left = 0, math.inf
         while n_done < self.n_draws and left > 0:
-            before, end = time.perf_counter(), min(2 * n_done or FIRST_DRAWS, self.n_draws)
+            before, end = time.perf_counter(), min(2 * n_done or FIRST_BATCH, self.n_draws)
             fill(n_done, end)
             now, n_done = time.perf_counter(), end
             left = seconds - (now - self._started) - 2 * (now - before)

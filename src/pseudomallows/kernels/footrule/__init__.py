@@ -26,10 +26,11 @@ ranks are matched among themselves: one recursion a block.
 - Draws (`matching.draw_matching`): back along the table of sums, each step by its share of the sum.
 - Marginals and means of the whole distribution (`partition`): sums from both ends, joined in the
   middle; and its draws.
-- Clicks: two blocks, the clicked items with the first ranks, the others with the rest. `clicks`
-  draws the latent rankings. `recursions` holds what all users of a law share, so that everything
-  behind the last click is known in advance; with it `click_likelihood` gives the probability of
-  the clicks, and `next_ranks` the probabilities of what comes next.
+- Rankings known in part, ties and clicks (two blocks: the clicked items with the first ranks, the
+  others with the rest): `latent_blocks` gives their probabilities and draws. `recursions` holds
+  what all users of a law share, so that everything behind the last click is known in advance; with
+  it `click_likelihood` gives the probability of the clicks, and `next_ranks` the probabilities of
+  what comes next.
 
 Numbers: a state is weighed by sqrt(a! * b!), so that ways to open and to close have one factor,
 sqrt((a + 1) * (b + 1)), and the weights stay within range; rows are scaled to sum 1 now and then,
