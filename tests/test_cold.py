@@ -211,7 +211,7 @@ def test_every_command_on_what_others_have_left_behind(folder, tmp_path):
             after = cached(cache)
             found |= situations(before, after)
             before = after
-        assert before >= {"groups.draw_users", "foresight.draw_with_foresight"}
+        assert before >= {"groups.draw_users", "pseudo_draws.draw_consensuses"}
     assert found, "no command compiled a kernel that calls one of another command"
 
 
