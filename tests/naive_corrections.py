@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from pseudomallows.kernels.corrections import HIGH_ODDS, LAST_WINDOW, LOW_ODDS, PLACES
+from pseudomallows.kernels.correct import HIGH_ODDS, LAST_WINDOW, LOW_ODDS, PLACES
 
 
 def odds_of(correction, features):

@@ -116,7 +116,7 @@ CASES = [
     (fit(n_clusters=0), "n_clusters must be 1 or more, got 0"),
     (fit(n_clusters=1.5), "n_clusters must be a whole number"),
     (fit(n_clusters="many"), 'n_clusters must be a whole number or "auto", got \'many\''),
-    (fit(n_clusters=1000), "at most the number of users who say anything, [0-9]+, got 1000"),
+    (fit(n_clusters=1000), "at most the number of informative users, [0-9]+, got 1000"),
     (fit(n_clusters=2, start="random"), "with 2 clusters has no option 'start'"),
     (fit(n_clusters=2, refresh=1), "with 2 clusters has no option 'refresh'"),
     (fit(n_clusters=2, temperatures=3), "with 2 clusters has no option 'temperatures'"),

@@ -11,7 +11,7 @@ import naive
 from helpers import interpreted
 from pseudomallows.distances.kendall import log_binomials
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.corrections import GridProbabilities
+from pseudomallows.kernels.correct import GridProbabilities
 from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
 from pseudomallows.kernels.kendall import click_sums as kernels
 from pseudomallows.laws import own_laws

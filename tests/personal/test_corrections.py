@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from naive_corrections import features_of, log_odds, odds_of
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.kernels.corrections import N_FEATURES
+from pseudomallows.kernels.correct import N_FEATURES
 from pseudomallows.personal.calibrate import (
     Cases,
     hits_at,

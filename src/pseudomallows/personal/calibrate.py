@@ -10,7 +10,7 @@ from ..data.blocks import Clicks
 from ..data.preferences import rows_of_users
 from ..engines.executors import BLOCK, blocks
 from ..kernels.click_rows import ClickRows
-from ..kernels.corrections import N_FEATURES, fill_cases
+from ..kernels.correct import N_FEATURES, fill_cases
 from ..kernels.items.top_places import choose_cases, find_places
 from .blend import n_of_spread
 from .corrections import N_LEARNT, Correction, marks_of

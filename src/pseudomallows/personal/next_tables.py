@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import all_cores
-from ..kernels.corrections import GridProbabilities
+from ..kernels.correct import GridProbabilities
 from ..laws.own_laws import OwnLaw
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..data.blocks import Clicks, clicks_matrix
 from ..data.preferences import Preferences
 from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.corrections import add_up_to
+from ..kernels.correct import add_up_to
 from ..kernels.items.top_items import add_weight_rows, fill_rankings, rank_clicks
 from ..laws.own_laws import OwnLaw
 from ..markup import N_SHOWN, bar, card, table

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Clicks
 from ..kernels.click_rows import slice_clicks
-from ..kernels.corrections import (
+from ..kernels.correct import (
     CorrectionArrays,
     GridProbabilities,
     correct_probabilities,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.archive import WrongFileError
-from ..kernels.corrections import N_FEATURES
+from ..kernels.correct import N_FEATURES
 from ..posterior.names import CALIBRATIONS
 from ..posterior.save import (
     POPULATION,

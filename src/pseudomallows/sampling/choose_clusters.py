@@ -296,11 +296,11 @@ def _answer_scores(users: Any, state: State, rng: np.random.Generator) -> NDArra
     each = users.prefs.one_row_each()[0]
     each, law = each.take(each.is_informative), users.errors.law(state.errors)
     said = np.flatnonzero(each.counts)
-    order = np.lexsort([np.random.default_rng(0).random(len(said)), each.owners()[said]])
-    owners = each.owners()[said][order]
+    order = np.lexsort([np.random.default_rng(0).random(len(said)), each.owners[said]])
+    owners = each.owners[said][order]
     firsts = np.searchsorted(owners, np.arange(each.n_users))
     asked = said[order][np.arange(len(said)) - firsts[owners] < N_ANSWERS]
-    firsts = np.searchsorted(each.owners()[asked], np.arange(each.n_users))
+    firsts = np.searchsorted(each.owners[asked], np.arange(each.n_users))
     better, worse = each.better[asked], each.worse[asked]
     total = np.zeros(each.n_users)
     for consensus, alpha, weight in zip(state.consensus, state.alpha, state.weights, strict=True):

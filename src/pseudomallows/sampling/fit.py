@@ -173,6 +173,8 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
+    if not isinstance(n_clusters, str):
+        n_clusters = check_count(n_clusters, "n_clusters")
 
     asked_distance = distance
     distance = _usual_distance(prefs, method) if distance is None else distance
@@ -385,20 +387,19 @@ def plan_draws(
     return plan, noted
 
 
-def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
+def check_n_clusters(n_clusters: int | str, prefs: Preferences) -> int:
     """Return a number of clusters, or say what is wrong with it."""
     if isinstance(n_clusters, str):
         raise ValueError(f'n_clusters must be a whole number or "auto", got {n_clusters!r}')
-    number = check_count(n_clusters, "n_clusters")
-    if number > 1:
+    if n_clusters > 1:
         check_not_votes(prefs)
     n_users = int(prefs.weights[prefs.is_informative].sum())
-    if number > max(n_users, 1):
+    if n_clusters > max(n_users, 1):
         raise ValueError(
-            f"n_clusters must be at most the number of users who say anything, {n_users}, "
-            f"got {number}"
+            f"n_clusters must be at most the number of informative users, {n_users}, "
+            f"got {n_clusters}"
         )
-    return number
+    return n_clusters
 
 
 def contradictions_of(prefs: Preferences) -> tuple[int, int, Any, list[Any]] | None:

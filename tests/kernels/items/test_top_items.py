@@ -5,7 +5,7 @@ import pytest
 
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.corrections import GridProbabilities
+from pseudomallows.kernels.correct import GridProbabilities
 from pseudomallows.kernels.items.top_items import (
     FactorRows,
     SparseRows,

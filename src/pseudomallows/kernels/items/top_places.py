@@ -4,7 +4,7 @@ import numpy as np
 
 from ..click_rows import clicks_of
 from ..compiled import compiled
-from ..corrections import add_far_probabilities
+from ..correct import add_far_probabilities
 
 
 @compiled
