@@ -21,7 +21,7 @@ from pseudomallows.data.splits import hide_clicks
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.baselines import ease_weights
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.kernels import corrections as kernels
+from pseudomallows.kernels import correct as kernels
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.items.top_places import look_up_places
 from pseudomallows.personal.corrections import Correction
