@@ -457,7 +457,7 @@ def test_later_clicks_must_be_later_and_enough():
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_plain_fit_is_calibrated_for_the_next_ranks(k):
-    data = pm.simulate_clicks(1500, 20, [8, 8, 8], 8, min_clicks=5, rng=1)
+    data = pm.simulate_clicks(1500, 20, [8, 8, 8], 8, min_clicks=5, distance="kendall", rng=1)
     known = {"k": k, "method": "personal", "truth": data.rankings, "rng": 1}
     plain = pm.evaluate(data.preferences, calibrate=False, **known)
     assert plain.calibration.error < 0.04
