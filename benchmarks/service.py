@@ -244,12 +244,12 @@ def figure(name: str) -> float:
 
 
 def wait_until_ready(service: subprocess.Popen[bytes]) -> None:
-    """Until the port is open and all tables are made."""
-    last = "tables are left to make"
+    """Until the port is open."""
+    last = "nothing"
     while service.poll() is None:
         try:
-            if figure("tables_left") == 0:
-                return
+            figure("table_bytes")
+            return
         except OSError as error:  # the port is not open yet, or another has it
             last = str(error)
         time.sleep(0.3)
