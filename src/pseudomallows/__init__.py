@@ -94,6 +94,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names, for Tab."""
+    return [*__all__, "paper"]
+
+
 def __getattr__(name: str) -> Any:
     """Import `plots` and `DaskExecutor`, and their libraries, when they are first asked for."""
     if name == "plots":

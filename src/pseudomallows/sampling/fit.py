@@ -56,6 +56,7 @@ from .options import (
     describe_options,
     option_names,
     resolve,
+    with_options,
 )
 from .run import Run
 from .start import divide
@@ -235,6 +236,7 @@ def fit(
     return result
 
 
+fit.__signature__ = with_options(fit)  # type: ignore[attr-defined]
 if fit.__doc__ is not None:  # not with python -OO
     _lines = describe_options().splitlines()
     _wrapped = [textwrap.fill(line, 88, subsequent_indent=" " * 4) for line in _lines]

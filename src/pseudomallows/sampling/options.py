@@ -1,6 +1,8 @@
 """The options of `fit`, one table: what each means, which methods and data have it, its values."""
 
 import dataclasses
+import difflib
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -414,6 +416,31 @@ class Options:
 OPTIONS = tuple(each for each in dataclasses.fields(Options) if "words" in each.metadata)
 
 
+# What other packages of the field call it: BayesMallows, PyMC, emcee, scikit-learn, implicit.
+OTHER_NAMES = {
+    "nmc": "n_draws",
+    "draws": "n_draws",
+    "n_samples": "n_draws",
+    "iterations": "n_draws",
+    "burnin": "warmup",
+    "burn": "warmup",
+    "tune": "warmup",
+    "thinning": "thin",
+    "chains": "n_chains",
+    "metric": "distance",
+    "rho_init": "start",
+    "alpha_init": "alpha",
+    "alpha_prior_rate": "alpha_prior",
+    "n_groups": "n_clusters",
+    "n_components": "n_clusters",
+    "seed": "rng",
+    "random_state": "rng",
+    "n_jobs": "executor",
+    "num_threads": "executor",
+}
+ARGUMENTS = ("method", "alpha", "n_draws", "n_clusters", "rng", "progress", "distance", "executor")
+
+
 def fields_of(method: str) -> list[Any]:
     """The options of a method."""
     return [each for each in OPTIONS if method in each.metadata["methods"]]
@@ -432,8 +459,11 @@ def check_options(case: Case, given: dict[str, Any]) -> dict[str, Any]:
     known = option_names(case)
     strange = sorted(set(given) - set(known))
     if strange:
+        usual = OTHER_NAMES.get(strange[0])
+        near = [usual] if usual else difflib.get_close_matches(strange[0], [*known, *ARGUMENTS], 1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
         raise TypeError(
-            f"method={case.method!r} on {case} has no option {strange[0]!r}; "
+            f"method={case.method!r} on {case} has no option {strange[0]!r}{meant}; "
             f"it has {', '.join(sorted(known))}"
         )
     values = {}
@@ -608,6 +638,19 @@ def check_work(options: Options, is_vote: bool) -> None:
         f"chains, each of which takes time items^2. At most {most:,} items work with so many "
         "sweeps: keep the items that matter, or lower n_draws and warmup"
     )
+
+
+def with_options(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function, with all options in place of its last argument, so that help
+    shows them and Tab completes them."""
+    own = list(inspect.signature(function).parameters.values())[:-1]
+    names = {each.name for each in own}
+    options = [
+        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default)
+        for each in OPTIONS
+        if each.name not in names
+    ]
+    return inspect.Signature([*own, *options])
 
 
 def describe_options() -> str:
