@@ -4,9 +4,11 @@ import inspect
 import warnings
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.data.frames import rows_of
 from pseudomallows.markup import bar, calibration, cell, interval, reliability, table
 
 HOSTILE = ["<script>alert(1)</script>", '" onload="x', "&amp; </td></table>", "x" * 1000, "ok"]
@@ -118,6 +120,35 @@ def test_a_notebook_shows_a_small_table_and_no_name_becomes_an_element(kind, res
     assert set(found.elements) <= known | {"svg", "rect", "circle", "line", "text"}
     assert not any(key.startswith("on") for key in found.attributes)
     assert len(page) < 12_000
+
+
+def test_results_print_as_tables_with_names_and_short_numbers(results):
+    recs = results["Recommendations"]
+    first = recs.to_rows()[0]
+    title, head, line, *_ = repr(recs).splitlines()
+    assert title == "Recommendations: 40 users"
+    assert head.split() == ["user", "place", "item", "probability"]
+    assert line.startswith(" ".join(str(first["user"]).split()))
+    assert line.split()[-1] == f"{first['probability']:.3f}"
+
+    rows = results["Posterior"].summary()
+    assert isinstance(rows, list)
+    assert str(rows).splitlines()[0].split() == ["item", "rank", "lowest", "highest", "mean"]
+    assert str(rows).splitlines()[1].split()[-1] == f"{rows[0]['mean']:.2f}"
+    assert all(len(str(row["mean"])) <= 8 for row in rows)
+    assert str(rows[0]["item"]) in repr(results["Posterior"])
+
+
+def test_long_tables_print_their_first_rows_only():
+    lines = repr(rows_of({"user": np.arange(12_340, 12_440), "share": np.ones(100)})).splitlines()
+    assert lines[0] == " user  share"
+    assert lines[1] == "12340   1.00"  # a name is no number
+    assert lines[-1] == "... and 80 more"
+
+
+def test_what_tab_shows_is_public():
+    assert set(dir(pm)) == {*pm.__all__, "paper"}
+    assert {"n_chains", "warmup", "held_out"} <= set(inspect.signature(pm.fit).parameters)
 
 
 def test_recommendations_show_names_and_probabilities(results):

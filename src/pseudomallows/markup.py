@@ -1,14 +1,16 @@
-"""What results look like in a notebook: tables, bars and a picture, with every name escaped.
+"""What results look like: tables as text, and in a notebook tables, bars and a picture, with every
+name escaped.
 
 Colours are those of the notebook, light or dark; only the marks have one of their own.
 """
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 MARK = "#2f7fb3"  # of bars and dots, on light and on dark
 LONGEST = 80  # characters of a name: a line of a terminal
 N_SHOWN = 5  # rows of a table in a notebook, beside the code: users, items, clusters
+N_PRINTED = 20  # rows of a table as text: a terminal has 24 lines
 LEFT, TOP, SIDE = 46, 10, 264  # the square of `calibration`, in units of its drawing
 Points = Sequence[tuple[float, float, float, float]]  # stated, observed, error, count
 
@@ -31,12 +33,46 @@ def cell(value: object) -> str:
     """
     if isinstance(value, Markup):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        text = str(value)
-        return (
-            f"<bdi>{html.escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + '…')}</bdi>"
-        )
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    return short(value) if is_number(value) else f"<bdi>{html.escape(short(value))}</bdi>"
+
+
+def is_number(value: object) -> bool:
+    """Does it stand on the right of its column?"""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def short(value: object) -> str:
+    """Anything as text that is not too long; numbers with at most three digits after the point."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+    text = str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def plain(rows: Sequence[Mapping[str, object]], n_more: int = 0) -> str:
+    """Rows as text, under the names of their columns; `n_more` rows are not among them.
+
+    >>> print(plain([{"item": "tea", "rank": 1, "mean": 1.3012499999999818}], 2))
+    item  rank  mean
+    tea      1  1.30
+    ... and 2 more
+    """
+    columns = []
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        on_right = all(map(is_number, values))
+        if on_right and any(isinstance(value, float) for value in values):
+            most = max(abs(float(str(value))) for value in values)
+            digits = 3 - sum(most >= end for end in (1, 10, 1000))
+            cells = [name, *(f"{value:.{digits}f}" for value in values)]
+        else:
+            cells = [name, *(short(" ".join(str(value).split())) for value in values)]
+        width = max(map(len, cells))
+        columns.append([text.rjust(width) if on_right else text.ljust(width) for text in cells])
+    lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+    return "\n".join([*lines, *([f"... and {n_more:,} more"] if n_more else [])])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -51,8 +87,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _td(value: object) -> str:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f'<td style="text-align:{"right" if is_number else "left"}">{cell(value)}</td>'
+    side = "right" if is_number(value) else "left"
+    return f'<td style="text-align:{side}">{cell(value)}</td>'
 
 
 def card(title: str, words: str, *parts: str) -> str:

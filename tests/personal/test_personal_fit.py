@@ -22,7 +22,7 @@ def fit():
 def test_a_personal_fit_is_no_posterior_of_draws(fit):
     assert isinstance(fit, pm.PersonalFit)
     assert not isinstance(fit, pm.Posterior)
-    assert repr(fit) == "PersonalFit(60 users, 6 items)"
+    assert repr(fit).startswith("PersonalFit: 60 users, 6 items;")
     assert (fit.n_items, fit.n_clusters, fit.n_users) == (6, 1, 60)
     assert fit.items.tolist() == list("abcdef")
     assert fit.clicks is fit.data

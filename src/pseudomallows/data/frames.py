@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..markup import N_PRINTED, plain
+
 BACKENDS = ("pandas", "polars", "pyarrow", "modin")  # libraries whose frames can be made
 
 
@@ -24,8 +26,11 @@ class Tabular(ABC):
         """Columns by their names; numbers have so many `digits`, default all."""
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """The same as one dict a row."""
+        """The same as one dict a row; it prints as a table."""
         return rows_of(self.to_columns())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}\n{self.to_rows()}"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The same as a data frame of "pandas", "polars", "pyarrow" or "modin"; by default of the
@@ -33,14 +38,24 @@ class Tabular(ABC):
         return make_frame(self.to_columns(), backend, self.backend)
 
 
-def rows_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
+class Rows(list[dict[str, Any]]):
+    """One dict a row; as text they are a table."""
+
+    def __repr__(self) -> str:
+        return plain(self[:N_PRINTED], max(len(self) - N_PRINTED, 0))
+
+
+def rows_of(columns: dict[str, Any]) -> Rows:
     """One dict a row, of columns.
 
-    >>> rows_of({"item": ["tea", "rum"], "rank": [1, 2]})
-    [{'item': 'tea', 'rank': 1}, {'item': 'rum', 'rank': 2}]
+    >>> rows = rows_of({"item": ["tea", "rum"], "rank": [1, 2]})
+    >>> rows[0], rows
+    ({'item': 'tea', 'rank': 1}, item  rank
+    tea      1
+    rum      2)
     """
     lists = (list(each.tolist() if hasattr(each, "tolist") else each) for each in columns.values())
-    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+    return Rows(dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
 
 
 def backend_of(data: Any) -> str | None:

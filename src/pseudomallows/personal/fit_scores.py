@@ -62,8 +62,8 @@ def fit_scores(
     >>> import pseudomallows as pm
     >>> clicks = pm.simulate_clicks(100, 8, 5, 3, rng=1).preferences
     >>> popularity = np.tile(clicks.item_counts(), (100, 1))
-    >>> fit_scores(clicks, popularity, rng=1)
-    PersonalFit(100 users, 8 items)
+    >>> fit_scores(clicks, popularity, rng=1).n_users
+    100
     """
     started, clicks = time.perf_counter(), check_clicks(prefs)
     check_local(executor, "fit_scores")

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Clicks, clicks_matrix
+from ..data.frames import Rows
 from ..data.preferences import Preferences
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.correct import add_up_to
 from ..kernels.items.top_items import add_weight_rows, fill_rankings, rank_clicks
 from ..laws.own_laws import OwnLaw
-from ..markup import N_SHOWN, bar, card, table
+from ..markup import N_SHOWN, bar, card, plain, table
 from ..posterior.diagnose import Check, Verdict
 from ..posterior.names import QUESTIONS
 from ..posterior.posterior import Posterior
@@ -265,7 +266,9 @@ class PersonalFit(PersonalModel):
     learn_population: ClassVar[Callable[..., Posterior]]  # of `pseudomallows.sampling.fit`
 
     def __repr__(self) -> str:
-        return f"PersonalFit({self.n_users} users, {self.n_items} items)"
+        size = f"{self.n_users:,} users, {self.n_items:,} items"
+        about, rows = f"its probabilities are about {self.question}", self.most_clicked()[:N_SHOWN]
+        return f"PersonalFit: {size};\n{about}\n{plain(rows, self.n_items - len(rows))}"
 
     def _repr_html_(self) -> str:
         """For a notebook: what it is, and what is popular."""
@@ -353,15 +356,15 @@ class PersonalFit(PersonalModel):
         """``ranking[item]`` is the item's rank by popularity; equal ones are in random order."""
         return (orderings_of(self.ties) + 1).astype(np.int32)
 
-    def most_clicked(self) -> list[dict[str, Any]]:
+    def most_clicked(self) -> Rows:
         """The items by popularity, best first: rank, item, and the share of users who clicked it.
 
         This order serves users without clicks.
         """
-        return [
+        return Rows(
             {"rank": place + 1, "item": self.items[item], "share": float(self.popularity[item])}
             for place, item in enumerate(self.ties.tolist())
-        ]
+        )
 
     def verdict(self) -> Verdict:
         """Whether to trust its probabilities: `answer`, `words`, `advice` and `checks`.

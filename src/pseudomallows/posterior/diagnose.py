@@ -20,6 +20,7 @@ import numpy as np
 from .._warn import warn
 from ..data.pairs import Pairs
 from ..engines.memory import DENSE_ITEMS
+from ..markup import plain
 from .diagnostics import (
     AgreementWarning,
     AlphaWarning,
@@ -132,7 +133,7 @@ class Check:
         return row | {"answer": self.answer, "words": self.words, "advice": self.advice}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """Whether to trust a fit: "yes", "with care" or "no", the worst answer of its `checks`; what
     that means, and what to do."""
@@ -153,6 +154,11 @@ class Verdict:
             for texts in ((each.words for each in said), (each.advice for each in flagged))
         )
         return cls(ranked[0].answer, words, advice, checks)
+
+    def __repr__(self) -> str:
+        names = ("check", "found", "wanted", "answer")
+        rows = [{name: check.row()[name] for name in names} for check in self.checks]
+        return f"{self.answer}: {self.words} {self.advice}".rstrip() + f"\n{plain(rows)}"
 
 
 def diagnose(posterior: Posterior) -> list[Check]:

@@ -237,7 +237,7 @@ def _autocovariance(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.fft.irfft(np.abs(spectrum) ** 2, size, axis=1)[:, :n_draws] / n_draws
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Diagnostics:
     """R-hat and effective sample size of each item's rank and of alpha, where it is sampled.
 
@@ -264,6 +264,13 @@ class Diagnostics:
             scale * in_blocks(effective_size, ranks),
             1.0 if is_fixed else float(rhat(alpha)),
             scale * float(alpha.size if is_fixed else effective_size(alpha)),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Diagnostics: largest R-hat {self.worst_rhat:.3f}, smallest effective sample size "
+            f"{self.least_effective_size:,.0f}; of alpha {self.alpha_rhat:.3f} and "
+            f"{self.alpha_effective_size:,.0f}"
         )
 
     @property

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..data.blocks import Clicks
-from ..data.frames import make_frame, rows_of
+from ..data.frames import Rows, make_frame, rows_of
 from ..data.preferences import Preferences
 from ..engines.executors import all_cores
 from ..engines.memory import DENSE_ITEMS, check_table
-from ..markup import N_SHOWN, Markup, card, interval, table
+from ..markup import N_SHOWN, Markup, card, interval, plain, table
 from ..rankings import check_name, orderings_of
 from ..scores import share_of_ranks, weighted_effective_size
 from . import intervals
@@ -84,34 +84,43 @@ class Posterior:
     update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.sampling.update`
 
     def __repr__(self) -> str:
-        n_chains, n_draws, n_clusters, n_items = self.consensus.shape
-        method = self.settings.get("method", "?")
-        return (
-            f"Posterior({method}: {n_chains} chains of {n_draws} draws, "
-            f"{n_clusters} clusters, {n_items} items)"
-        )
+        lines = [f"Posterior {self._words()}"]
+        for title, rows in self._first():
+            lines += [title] if title else []
+            lines.append(plain(rows, self.n_items - len(rows)))
+        n_more = self.n_clusters - N_SHOWN
+        return "\n".join([*lines, *([f"... and {n_more} more clusters"] if n_more > 0 else [])])
 
     def _repr_html_(self) -> str:
         """For a notebook: the first items of each cluster, with their intervals."""
+        parts = [
+            table(
+                ["", title or "item", "rank, 95 % interval"],
+                [(row["rank"], str(row["item"]), self._interval(row)) for row in rows],
+            )
+            for title, rows in self._first()
+        ]
+        return card("Posterior", self._words(), *parts)
+
+    def _words(self) -> str:
+        """How it was fitted, and how large it is."""
         n_chains, n_draws, n_clusters, n_items = self.consensus.shape
-        words = f"by {self.settings.get('method', '?')}: {n_chains} chains of {n_draws} draws, "
+        chains = "1 chain" if n_chains == 1 else f"{n_chains} chains"
+        words = f"by {self.settings.get('method', '?')}: {chains} of {n_draws:,} draws, "
         words += f"{n_items:,} items"
         if n_clusters > 1:  # numbered as in the report and the figures
             words += f", {n_clusters} clusters; in calls, cluster 1 is cluster=0"
-        shares, n_shown = self.shares.mean(axis=(0, 1)), 10 if n_clusters == 1 else 5
-        parts = []
-        for cluster in range(min(n_clusters, N_SHOWN)):
-            rows = [
-                (row["rank"], str(row["item"]), self._interval(row))
-                for row in self.summary(cluster, first=n_shown)
-            ]
-            title = (
-                f"cluster {cluster + 1}, {100 * shares[cluster]:.0f} %"
-                if n_clusters > 1
-                else "item"
-            )
-            parts.append(table(["", title, "rank, 95 % interval"], rows))
-        return card("Posterior", words, *parts)
+        return words
+
+    def _first(self) -> list[tuple[str, Rows]]:
+        """The first items of the first clusters, under the name of the cluster."""
+        if self.n_clusters == 1:
+            return [("", self.summary(first=10))]
+        shares = self.shares.mean(axis=(0, 1))
+        return [
+            (f"cluster {cluster + 1}, {shares[cluster]:.0%}", self.summary(cluster, first=5))
+            for cluster in range(min(self.n_clusters, N_SHOWN))
+        ]
 
     def _interval(self, row: dict[str, Any]) -> Markup:
         return interval(row["lowest"], row["highest"], row["mean"], self.n_items)
@@ -354,9 +363,9 @@ class Posterior:
 
     def summary(
         self, cluster: int = 0, probability: float = 0.95, first: int | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> Rows:
         """The CP consensus, best item first, with intervals and mean ranks: one dict an item, of
-        the `first` items if that is given."""
+        the `first` items if that is given. It prints as a table."""
         columns = self._summary(cluster, probability)
         return rows_of({name: column[:first] for name, column in columns.items()})
 
@@ -368,7 +377,7 @@ class Posterior:
             "rank": np.arange(1, self.n_items + 1),
             "lowest": runs[ordering, 0],
             "highest": runs[ordering, 1],
-            "mean": self.mean_ranks(cluster)[ordering],
+            "mean": self.mean_ranks(cluster)[ordering].round(6),  # no 1.2999999999999998
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -48,7 +48,7 @@ class Reasons(NamedTuple):
     details: dict[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Tabular):
     """What speaks for an item, for one user, and how much; it prints as sentences.
 

@@ -28,7 +28,7 @@ FEWEST_DRAWS, MOST_DRAWS = 2000, 20_000  # of a table; 20,000 are off by 0.003 b
 TABLE_CELLS = 4 * 10**7  # of draws times cells of a table, which takes about 0.1 seconds
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NextPairs(Tabular):
     """Pairs of items to compare next, the most telling first.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.frames import Tabular
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, check_local
-from ..markup import N_SHOWN, Markup, bar, card, table
+from ..markup import N_PRINTED, N_SHOWN, Markup, bar, card, plain, table
 from ..personal.personal_fit import Fit, check_fit
 from ..posterior.intervals import intervals_of
 from ..posterior.posterior import Posterior
@@ -26,7 +26,7 @@ DIGITS = 6  # of a probability in a file: far below their error
 ONE, ONE_USER = Threads(1), slice(0, 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recommendations(Tabular):
     """The best unseen items of each user, best first.
 
@@ -56,19 +56,24 @@ class Recommendations(Tabular):
 
     def _repr_html_(self) -> str:
         """For a notebook: the first users, their items by name, and the probabilities as bars."""
-        first = Recommendations(
-            self.users[:N_SHOWN],
-            self.items[:N_SHOWN],
-            self.probabilities[:N_SHOWN],
-            self.item_names,
-            self.errors[:N_SHOWN],
-        )
         rows = [
             (str(row["user"]), row["place"], str(row["item"]), _probability(row["probability"]))
-            for row in first.to_rows()
+            for row in self._first().to_rows()
         ]
-        words = f"the first {len(first.users)} of {len(self.users):,} users"
+        words = f"the first {len(self.users[:N_SHOWN])} of {len(self.users):,} users"
         return card("Recommendations", words, table(["user", "place", "item", "probability"], rows))
+
+    def __repr__(self) -> str:
+        rows, count = self._first().to_rows()[:N_PRINTED], int((self.items >= 0).sum())
+        return f"Recommendations: {len(self.users):,} users\n{plain(rows, count - len(rows))}"
+
+    def _first(self) -> Recommendations:
+        """Those of the first users."""
+        shown: dict[str, Any] = {
+            name: getattr(self, name)[:N_SHOWN]
+            for name in ("users", "items", "probabilities", "errors")
+        }
+        return replace(self, **shown)
 
     def to_columns(self, digits: int | None = None) -> dict[str, NDArray[Any]]:
         """Columns user, place (from 1), item, probability; `digits` are those of the last."""

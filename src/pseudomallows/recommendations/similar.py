@@ -20,7 +20,7 @@ from .users import code_of_item, needs_latent, one_user
 BLOCK_CELLS = 1 << 22  # scores that are made at a time: 16 MB in single precision
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Similar(Tabular):
     """Items like one item, or users like one user, the most similar first.
 
