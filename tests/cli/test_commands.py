@@ -362,3 +362,29 @@ def test_a_fit_remembers_how_its_file_was_read(ratings, capsys):
     )
     assert (again.consensus == posterior.consensus).all()
     assert (again.clicks.times == posterior.clicks.times).all()
+
+
+def test_a_report_of_answers_finds_the_groups_and_who_is_in_them(here):
+    """From a table to a page, without a model in between."""
+    likes, dislikes = range(1, 7), range(6, 0, -1)
+    rows = [[f"Ann {n}", *(likes if n % 3 else dislikes)] for n in range(60)]
+    with open("answers.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["name", *"abcdef"], *rows])
+    assert run("report", "answers.csv", "--out", "page.html", "--seed", 1) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "fall into 2 groups" in page
+    first, second = page.split("Group 2, ")
+    assert "Ann 1<" in first
+    assert "Ann 3<" in second
+    assert run("report", "answers.csv", "--out", "one.html", "--clusters", 1, "--seed", 1) == 0
+    assert "People do not share one order" in Path("one.html").read_text(encoding="utf-8")
+
+
+def test_an_evaluation_stays_with_the_model(model, clicks, capsys):
+    options = ["--hide", 1, "--k", 2, "--seed", 1, "--keep-in", model, "--json"]
+    assert run("evaluate", clicks, "--method", "mcmc", "--alpha", 5, *options) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert pm.load(model).settings["evaluation"] == shown
+    assert run("report", model, "--out", "page.html") == 0
+    assert shown["verdict"]["words"] in Path("page.html").read_text()
+    assert "Not checked yet" not in Path("page.html").read_text()

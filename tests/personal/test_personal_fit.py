@@ -22,7 +22,7 @@ def fit():
 def test_a_personal_fit_is_no_posterior_of_draws(fit):
     assert isinstance(fit, pm.PersonalFit)
     assert not isinstance(fit, pm.Posterior)
-    assert repr(fit).startswith("PersonalFit: 60 users, 6 items;")
+    assert repr(fit).startswith("PersonalFit: 60 users, 6 items\n")
     assert (fit.n_items, fit.n_clusters, fit.n_users) == (6, 1, 60)
     assert fit.items.tolist() == list("abcdef")
     assert fit.clicks is fit.data
@@ -85,3 +85,18 @@ def test_a_fit_says_what_its_data_were():
     posterior = pm.fit(clicks(), "balanced", alpha=2, n_draws=200, rng=1)
     assert (posterior.settings["kind"], posterior.is_full) == ("clicks", False)
     assert posterior.clicks is posterior.data
+
+
+def test_a_fit_says_what_an_evaluation_found(tmp_path):
+    clicks = pm.simulate_clicks(80, 12, alpha=12.0, mean_clicks=5, rng=1).preferences
+    fit, found = pm.fit(clicks, "personal", rng=1), pm.evaluate(clicks, 1, 2, rng=1)
+    assert "Nobody has checked yet" in fit.verdict().words
+    found.keep_in(fit)
+    fit.save(tmp_path / "fit.pm")
+    again = pm.load(tmp_path / "fit.pm")
+    assert again.settings["evaluation"] == found.figures()
+    assert again.verdict().words == found.verdict.words
+    assert again.verdict().checks[0].value == found.calibration.error
+    other = pm.simulate_clicks(80, 11, alpha=12.0, mean_clicks=5, rng=1).preferences
+    with pytest.raises(ValueError, match="of the items of the fit"):
+        found.keep_in(pm.fit(other, "personal", calibrate=False, rng=1))

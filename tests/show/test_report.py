@@ -249,7 +249,7 @@ def test_clusters_are_shown_with_shares_and_what_sets_them_apart(clustered, tmp_
     ranks = np.arange(1, 16)
     means = [clustered.rank_probabilities(cluster) @ ranks for cluster in range(2)]
     most = (means[1] - means[0]).argmax()
-    assert f"Cluster 1, {percent(shares[0])}" in text
+    assert f"Group 1, {percent(shares[0])}" in text
     expected = f"likes more here others {clustered.items[most]} "
     assert f"{expected}{means[0][most]:.1f} {means[1][most]:.1f}" in text
     assert "All 15 items" in text
@@ -328,7 +328,7 @@ def test_comparisons_show_who_comes_before_whom(tmp_path):
         f'<td class="wins" style="--strength:{70 * (2 * share - 1):.0f}%">{100 * share:.0f}' in page
     )
     assert page.count('class="self"') == 3
-    assert "pm.next_pairs(posterior)" in page
+    assert "pseudomallows pairs MODEL" in page
 
 
 @pytest.mark.parametrize("n_items", [5, 50, 500])

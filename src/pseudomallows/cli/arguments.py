@@ -260,6 +260,11 @@ def clicks_for(posterior: Fit, options: argparse.Namespace) -> Clicks:
     return cast(Clicks, named_like(prefs, posterior))
 
 
+def headline(fitted: Fit) -> str:
+    """A fit in one line."""
+    return repr(fitted).splitlines()[0]
+
+
 def check_out(path: str, source: str, what: str = "model") -> None:
     """Refuse, before any work, a place where a model or a report cannot be saved."""
     if path == "-":

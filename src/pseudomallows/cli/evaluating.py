@@ -1,15 +1,15 @@
 """Commands that evaluate a model: evaluate, check, report."""
 
 import argparse
-from dataclasses import asdict
-from typing import Any
+import shlex
 
 from ..data.write import as_text
 from ..engines.executors import Threads
 from ..evaluation.check import check
 from ..evaluation.evaluate import SPLITS, evaluate, evaluate_again
-from ..evaluation.figures import Evaluation
+from ..personal.personal_fit import Fit
 from ..personal.save_personal import load
+from ..sampling.fit import fit
 from ..show.report import report
 from .arguments import (
     DATA,
@@ -25,12 +25,15 @@ from .arguments import (
     check_report,
     clicks_for,
     command,
+    count_or_auto,
     flag,
     option,
     progress_of,
     read_clicks,
+    read_data,
     say,
 )
+from .info import is_model
 
 
 @command(
@@ -51,6 +54,11 @@ from .arguments import (
     option("--share", "of --split time: the share of the clicks that are later (0.2)", float),
     option("--test", "later clicks, instead of hidden ones", metavar="FILE"),
     *FITTING,
+    option(
+        "--keep-in",
+        "a model of the same items, which keeps the figures: its report, page and info show them",
+        metavar="MODEL",
+    ),
     JSON,
 )
 def evaluate_file(options: argparse.Namespace) -> int:
@@ -72,28 +80,13 @@ def evaluate_file(options: argparse.Namespace) -> int:
         n_clusters=options.clusters,
         progress=progress_of(options),
     )
-    print(as_text(_figures(result)) if options.json else result.summary())
+    if options.keep_in is not None:
+        fitted = load(options.keep_in)
+        result.keep_in(fitted)
+        fitted.save(options.keep_in)
+        say(options, f"kept in {options.keep_in}: its report, its page and info show it")
+    print(as_text(result.figures()) if options.json else result.summary())
     return 0
-
-
-def _figures(result: Evaluation) -> dict[str, Any]:
-    """The figures of an evaluation, for JSON."""
-    return {
-        "verdict": {"answer": result.verdict.answer, "words": result.verdict.words},
-        "accuracy": result.accuracy,
-        "accuracy_error": result.accuracy_error,
-        "popularity": result.popularity,
-        "n_users": result.n_users,
-        "hidden": result.judged.by,
-        "all_users": result.judged.n_users,
-        "not_judged": result.judged.others,
-        "scores": {
-            name: asdict(scores)
-            for name, scores in ({"fit": result.scores} | result.baselines).items()
-        },
-        "calibration_error": result.calibration.error,
-        "calibration": result.calibration.rows(),
-    }
 
 
 @command(
@@ -119,28 +112,48 @@ def check_file(options: argparse.Namespace) -> int:
 
 @command(
     "report",
-    "Write one HTML page about a model. What data, what model, is it to be trusted, the "
-    "consensus, the clusters, examples of recommendations.",
+    "Write one HTML page about a model, or about data. What data, what model, is it to be trusted, "
+    "the consensus, the groups, examples of recommendations. Of data, a model is fitted first; "
+    "rankings and comparisons are divided into groups, if there are any.",
     "model.pm --out report.html",
-    MODEL,
+    *DATA,
     option("--out", "where to write (report.html)", default="report.html", metavar="FILE"),
+    option("--clusters", 'groups of people, of data (as many as there are, "auto")', count_or_auto),
     flag("--evaluate", "hide clicks, fit again, show accuracy and calibration"),
     *HIDING,
     SEED,
+    THREADS,
 )
 def report_file(options: argparse.Namespace) -> int:
-    """One page about a model."""
+    """One page about a model, or about data."""
     check_report()
-    check_out(options.out, options.model, "report")
-    posterior, evaluation = load(options.model), None
+    check_out(options.out, options.file, "report")
+    is_data = options.file == "-" or not is_model(options.file)
+    posterior, evaluation = _fitted(options) if is_data else load(options.file), None
     if options.evaluate:
         if posterior.kind != "clicks":
             raise ValueError(
-                f"{options.model} was fitted to {posterior.kind}: only clicks can be hidden"
+                f"{options.file} was fitted to {posterior.kind}: only clicks can be hidden"
             )
         evaluation = evaluate_again(
             posterior, options.hide, options.k, rng=options.seed, progress=progress_of(options)
         )
-    report(posterior, options.out, evaluation=evaluation)
+    command = f"pseudomallows report {shlex.quote(options.file)}" if is_data else None
+    report(posterior, options.out, evaluation=evaluation, command=command)
     say(options, f"wrote {options.out}")
     return 0
+
+
+def _fitted(options: argparse.Namespace) -> Fit:
+    """A fit of data, by defaults: of rankings and comparisons as many groups as there are."""
+    prefs = read_data(options)
+    chosen = options.clusters
+    if chosen is None:
+        chosen = 1 if prefs.kind == "clicks" or prefs.is_vote else "auto"
+    return fit(
+        prefs,
+        n_clusters=chosen,
+        rng=options.seed,
+        progress=progress_of(options),
+        executor=Threads(options.threads),
+    )

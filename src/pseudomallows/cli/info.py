@@ -13,7 +13,7 @@ from ..data.write import as_text
 from ..personal.personal_fit import Fit, PersonalFit
 from ..personal.save_personal import load
 from ..posterior.posterior import Posterior
-from .arguments import JSON, READING, command, layout_of, option
+from .arguments import JSON, READING, command, headline, layout_of, option
 
 
 @command(
@@ -39,7 +39,7 @@ def describe_file(options: argparse.Namespace) -> int:
 
 def _about(options: argparse.Namespace) -> dict[str, Any]:
     """What is said of a file, by words."""
-    if options.file != "-" and _is_model(options.file):
+    if options.file != "-" and is_model(options.file):
         return _about_model(load(options.file))
     prefs, _ = read_as(options.file, options.kind, options.encoding, layout=layout_of(options))
     facts = {words: round(value, 4) for words, value in prefs.facts().items()}
@@ -80,7 +80,7 @@ GLIMPSES = {  # by kind; no file holds several
 }
 
 
-def _is_model(path: str) -> bool:
+def is_model(path: str) -> bool:
     """Is it a file that `fit` has saved?"""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -111,7 +111,7 @@ def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
     windows = "none" if fitted.correction is None else fitted.correction.windows
     options, population = fitted.settings["options"], fitted.made_population
     consensus = "learnt when it is asked for" if options.get("population") else ""
-    consensus = consensus if population is None else repr(population)
+    consensus = consensus if population is None else headline(population)
     parts = options.get("parts", [])
     blend = {"scores": "; ".join(f"{part['weight']:.0%} {part['part']}" for part in parts)}
     return {

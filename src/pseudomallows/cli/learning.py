@@ -30,6 +30,7 @@ from .arguments import (
     count,
     distance,
     executor_of,
+    headline,
     method_words,
     option,
     progress_of,
@@ -153,7 +154,7 @@ def fit_file(options: argparse.Namespace) -> int:
     seconds, chosen = posterior.settings["seconds"], posterior.settings.get("chosen")
     if chosen is not None:
         say(options, f"chosen: {chosen}")
-    say(options, f"{posterior} in {seconds:.1f} s, saved as {options.out}")
+    say(options, f"{headline(posterior)} in {seconds:.1f} s, saved as {options.out}")
     return 0
 
 
@@ -186,7 +187,7 @@ def update_file(options: argparse.Namespace) -> int:
     newer.save(options.out)
     went_on = "its chains went on" if "updates" in newer.settings else "fitted again"
     seconds = newer.settings["seconds"]
-    say(options, f"{newer}, {went_on}, in {seconds:.1f} s, saved as {options.out}")
+    say(options, f"{headline(newer)}, {went_on}, in {seconds:.1f} s, saved as {options.out}")
     return 0
 
 

@@ -204,12 +204,13 @@ def check_table(path: str | os.PathLike[str]) -> str:
 
 def as_text(value: Any) -> str:
     """JSON that every reader takes: what is not a finite number is null."""
-    return json.dumps(_finite(value), ensure_ascii=False, indent=1, default=str)
+    return json.dumps(finite(value), ensure_ascii=False, indent=1, default=str)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The same with None for what is not a finite number."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {str(key): _finite(entry) for key, entry in value.items()}
-    return [_finite(entry) for entry in value] if isinstance(value, list | tuple) else value
+        return {str(key): finite(entry) for key, entry in value.items()}
+    return [finite(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Clicks
+from ..data.frames import Rows, rows_of
+from ..data.write import finite
 from ..markup import Markup, bar, card, reliability, table
 from ..personal.personal_fit import GOOD_CALIBRATION, Fit
 from ..posterior.diagnose import Check, Verdict
@@ -33,11 +35,9 @@ class Calibration:
         """Expected calibration error: the mean gap, each bin by its number."""
         return float(np.average(np.abs(self.stated - self.observed), weights=self.counts))
 
-    def rows(self) -> list[dict[str, float]]:
+    def rows(self) -> Rows:
         """Stated, observed and count of each bin, by name."""
-        columns = (self.stated.tolist(), self.observed.tolist(), self.counts.tolist())
-        names = ("stated", "observed", "count")
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return rows_of({"stated": self.stated, "observed": self.observed, "count": self.counts})
 
     def points(self) -> list[tuple[float, float, float, int]]:
         """Rows for a picture: stated, observed, how far the 95 % interval reaches, count.
@@ -225,6 +225,38 @@ class Evaluation:
         figures = self.accuracy, self.accuracy_error, stated, table.error
         mean = check_calibration(self.judged.by, *figures)
         return Verdict.of([hits, mean, check_cells(self.certificate)])
+
+    def figures(self) -> dict[str, Any]:
+        """All figures but the recommendations, ready for JSON."""
+        verdict, columns = self.verdict, {"fit": self.scores} | self.baselines
+        figures = {
+            "verdict": {name: getattr(verdict, name) for name in ("answer", "words", "advice")},
+            "accuracy": self.accuracy,
+            "accuracy_error": self.accuracy_error,
+            "popularity": self.popularity,
+            "n_users": self.n_users,
+            "hidden": self.judged.by,
+            "all_users": self.judged.n_users,
+            "not_judged": self.judged.others,
+            "method": self.posterior.method,
+            "n_clusters": self.posterior.n_clusters,
+            "scores": {name: asdict(scores) for name, scores in columns.items()},
+            "calibration_error": self.calibration.error,
+            "calibration": [
+                dict(zip(("stated", "observed", "error", "count"), point, strict=True))
+                for point in self.calibration.points()
+            ],
+            "certificate": [cell.row() for cell in self.certificate],
+        }
+        kept: dict[str, Any] = finite(figures)
+        return kept
+
+    def keep_in(self, posterior: Fit) -> None:
+        """Keep the figures in a fit to the same items, as ``settings["evaluation"]``: so they are
+        saved with it, and its report, its page and, of a personal fit, its verdict show them."""
+        if self.posterior.items.tolist() != posterior.items.tolist():
+            raise ValueError("evaluation must be of the items of the fit, in its order")
+        posterior.settings["evaluation"] = self.figures()
 
     def __repr__(self) -> str:
         rivals = [f"{name} {each.accuracy.value:.1%}" for name, each in self.baselines.items()]

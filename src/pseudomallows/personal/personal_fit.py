@@ -267,8 +267,8 @@ class PersonalFit(PersonalModel):
 
     def __repr__(self) -> str:
         size = f"{self.n_users:,} users, {self.n_items:,} items"
-        about, rows = f"its probabilities are about {self.question}", self.most_clicked()[:N_SHOWN]
-        return f"PersonalFit: {size};\n{about}\n{plain(rows, self.n_items - len(rows))}"
+        about, rows = f"Its probabilities are about {self.question}.", self.most_clicked()[:N_SHOWN]
+        return f"PersonalFit: {size}\n{about}\n{plain(rows, self.n_items - len(rows))}"
 
     def _repr_html_(self) -> str:
         """For a notebook: what it is, and what is popular."""
@@ -369,9 +369,14 @@ class PersonalFit(PersonalModel):
     def verdict(self) -> Verdict:
         """Whether to trust its probabilities: `answer`, `words`, `advice` and `checks`.
 
-        A fit cannot say so by itself; :func:`evaluate` can. The consensus of all users has a
-        verdict of its own, ``fit.population.verdict()``, on which recommendations do not depend.
+        A fit cannot say so by itself; :func:`evaluate` can, and `Evaluation.keep_in` lets the fit
+        say it from then on. The consensus of all users has a verdict of its own,
+        ``fit.population.verdict()``, on which recommendations do not depend.
         """
+        measured = self.settings.get("evaluation")
+        if measured is not None:
+            figures = "calibration error", measured["calibration_error"], GOOD_CALIBRATION
+            return Verdict.of([Check(*figures, **measured["verdict"], is_note=True, form=".3f")])
         words = (
             f"Its probabilities are about {self.question}. Nobody has checked yet how they compare "
             "with what is observed."

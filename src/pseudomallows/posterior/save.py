@@ -30,6 +30,7 @@ from ..data.preferences import Preferences
 from ..distances import DISTANCES
 from ..distances.tallies import MOVES
 from ..rankings import MAX_ALPHA
+from .diagnose import ANSWERS
 from .names import ERROR_MODELS, GAPS, METHODS, ORDERS, STARTS
 from .posterior import Posterior
 
@@ -108,6 +109,14 @@ def is_flag(value: Any) -> bool:
     return type(value) is bool
 
 
+def is_answer(value: Any) -> bool:
+    """An answer of a verdict."""
+    return value in ANSWERS
+
+
+SHARE = number(0, 1)
+
+
 def is_curve(value: Any) -> bool:
     """The curve of `choose_clusters`."""
     columns = ("n_clusters", "means", "errors")
@@ -149,6 +158,25 @@ SETTINGS: Tests = {
     "sigma": number(0),
     "contradictions": is_text,
     "curve": optional(is_curve),
+    "evaluation": fields(
+        verdict=fields(answer=is_answer, words=is_text, advice=is_text),
+        accuracy=SHARE,
+        accuracy_error=optional(SHARE),
+        popularity=SHARE,
+        n_users=count(1),
+        hidden=is_text,
+        method=is_text,
+        n_clusters=count(1),
+        calibration_error=SHARE,
+        calibration=list_of(fields(stated=SHARE, observed=SHARE, count=count(), error=SHARE), 1),
+        certificate=list_of(
+            fields(
+                **dict.fromkeys(("by", "cell"), is_text),
+                **dict.fromkeys(("stated", "observed", "low", "high"), number()),
+                n_recommendations=count(),
+            )
+        ),
+    ),
 }
 NAMED = {"move": tuple(MOVES), "start": STARTS, "errors": ERROR_MODELS, "gaps": GAPS}
 OPTIONS: Tests = {

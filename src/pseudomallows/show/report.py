@@ -51,7 +51,8 @@ def report(
     path : path
         Where to write.
     evaluation : Evaluation, optional
-        From :func:`evaluate`, on the same clicks: adds accuracy and calibration.
+        From :func:`evaluate`, on the same clicks: adds accuracy and calibration. By default what
+        `Evaluation.keep_in` has kept in the fit.
     title : str, optional
         Heading of the page.
     command : str, optional
@@ -106,8 +107,10 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
     """What the template asks for, by name."""
     settings = posterior.settings
     method = str(settings.get("method", "unknown"))
-    points = [] if evaluation is None else evaluation.calibration.points()
-    is_measured = evaluation is not None and isinstance(posterior, PersonalFit)
+    kept = settings.get("evaluation") if evaluation is None else evaluation.figures()
+    names = ("stated", "observed", "error", "count")
+    points = [tuple(row[name] for name in names) for row in (kept or {}).get("calibration", [])]
+    is_new = evaluation is not None and isinstance(posterior, PersonalFit)
     return {
         "fit": posterior,
         "settings": settings,
@@ -117,8 +120,8 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
         "method": method,
         "method_words": METHODS.get(method, method),
         "data_facts": _data_facts(posterior),
-        "verdict": evaluation.verdict if evaluation and is_measured else posterior.verdict(),
-        "evaluation": evaluation,
+        "verdict": evaluation.verdict if evaluation and is_new else posterior.verdict(),
+        "evaluation": kept,
         "points": points,
         "picture": reliability(points, "23rem") if points else None,
         "examples": make_examples(posterior, n_examples),
@@ -204,6 +207,7 @@ def _clusters(posterior: Posterior) -> list[Figures]:
                 "low": float(lows[number]),
                 "high": float(highs[number]),
                 "n_labelled": int(sizes[number]),
+                "members": _members(posterior, number) if n_clusters > 1 else [],
                 "rows": rows,
                 "row_of": row_of,
                 "means": means[number],
@@ -215,6 +219,16 @@ def _clusters(posterior: Posterior) -> list[Figures]:
             | _agreement(posterior, number)
         )
     return clusters
+
+
+def _members(posterior: Posterior, number: int) -> list[tuple[Any, float]]:
+    """Who is in a group, the surest first: (name, probability)."""
+    if not len(posterior.users):
+        return []
+    probabilities = posterior.memberships[:, number]
+    rows = np.flatnonzero(posterior.labels == number)
+    rows = rows[np.argsort(-probabilities[rows], kind="stable")][:MAX_LISTED]
+    return [(posterior.users[row], float(probabilities[row])) for row in rows.tolist()]
 
 
 def _agreement(posterior: Posterior, cluster: int) -> Figures:
