@@ -27,6 +27,10 @@ Files: comma-, semicolon- or tab-separated values (also .gz), Parquet, PrefLib, 
 standard input or output. Exit codes: 0 all is well, 1 bad input, 2 wrong usage, 130 interrupted."""
 
 
+BAD_INPUT = (ValueError, TypeError, OSError, ModuleNotFoundError, WorkersError)
+was_interrupted = threading.Event()
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code: 0, 1 on bad input, 130 when interrupted."""
     try:
@@ -45,15 +49,23 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, TypeError, OSError, ModuleNotFoundError, WorkersError) as error:
-        print(f"pseudomallows: {error}", file=sys.stderr)
-        return 1
     except MemoryError:
         print("pseudomallows: there is not enough memory for this", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("pseudomallows: interrupted", file=sys.stderr)
-        return 130
+    except (Exception, KeyboardInterrupt) as error:
+        if was_interrupted.is_set() or isinstance(error, KeyboardInterrupt):
+            print("pseudomallows: interrupted", file=sys.stderr)
+            return 130
+        if isinstance(error, BAD_INPUT):
+            print(f"pseudomallows: {error}", file=sys.stderr)
+            return 1
+        raise
+
+
+def _interrupt(*_: Any) -> None:
+    """Ctrl-C; in the middle of the import of a library it may come out as an ImportError."""
+    was_interrupted.set()
+    raise KeyboardInterrupt
 
 
 def _listen_to_signals() -> None:
@@ -61,7 +73,7 @@ def _listen_to_signals() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGINT) is stop:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
