@@ -1,4 +1,4 @@
-"""Take the pictures of the demo: its report, for the README, and its model in the service's page.
+"""Take the pictures of the demo: its report, and its model in the service's page.
 
 First `make demo`, then this; it writes docs/figures/report.png and page.png. It needs Chromium and
 the tools of the tests (`make .venv/ready`).
