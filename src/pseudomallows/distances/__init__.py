@@ -1,6 +1,6 @@
 """Distances between rankings, one file each, and what a consensus step needs of the users.
 
-To add one: a file here, a line in `DISTANCES`, and its definition in ``tests/naive.py``.
+To add one: a file here, its name in `ALL`, and its definition in ``tests/naive.py``.
 """
 
 from __future__ import annotations
