@@ -10,6 +10,9 @@ Rivals: evalica (100 resamples), arena-rank (sandwich), choix (no intervals); th
 installed are left out. A rank's interval, where a library has intervals of ratings only: at best
 behind those whose whole interval is above, at worst behind all that overlap.
 
+Tried and left out, of 50,000 votes with some models compared more often: a likelihood of a third of
+its weight covers 0.81, and Kendall's law of resampled votes 0.77, since the order itself is off.
+
     .venv/bin/python benchmarks/votes.py --votes 1000000 --models 100 --skew 0 --repeats 2
 """
 
