@@ -6,20 +6,26 @@ items around a random consensus, so that labels tell nothing; a user clicks the 
 from a Poisson law of mean 5 cut to 1 .. n - 3. Alpha is known. A recommendation is right if its
 true rank is one of the k = 3 after the clicks.
 
-- Pseudo-Mallows: Algorithm 5, a warm-up of 10 sweeps, probabilities by tables of the paper's law;
-- exact chain: latent rankings summed out, started at the MAP, probabilities by exact sums;
+- Pseudo-Mallows: Algorithm 5, a warm-up of 10 sweeps, probabilities by counting latent rankings;
+- foresight: independent weighted draws of `PseudoMallows(..., balanced=True)`, from the costs of
+  the additive law (method "matched"): no chain at all;
+- exact chain: one chain of `pm.fit(..., "mcmc")`, with as many draws after as many thrown away, and
+  last the default: 4 chains of 100 draws, further apart until they are good;
 - Metropolis chain: the paper's opponent, from a random start: at each step one leap-and-shift of
-  the consensus and one swap in each user's latent ranking; probabilities by counting these;
+  the consensus and one swap in each user's latent ranking; it throws away the first half;
+  probabilities by counting its latent rankings;
 - popularity, and an oracle that knows the true consensus and alpha: both without a time.
-Both chains throw away the first half. Seconds hold all from the clicks to the recommendations,
-compiled code warm, one thread. A minute and a half in the reduced setting, with 3 data sets for 20;
-half an hour in full.
+Foresight, the exact chain and the oracle have their probabilities from exact sums. Seconds are of
+the CPU and hold all from the clicks to the recommendations, compiled code warm, one thread. A
+minute in the reduced setting, with 3 data sets for 20; ten minutes in full.
 """
 
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -27,7 +33,7 @@ from matplotlib.lines import Line2D
 
 import paper
 import pseudomallows as pm
-from accuracy_rankings import THREAD, draws_of, exact_chain
+from accuracy_rankings import THREAD
 from metropolis import MetropolisChain
 from pseudomallows.data.datasets import Simulation
 from pseudomallows.evaluation.baselines import most_clicked
@@ -38,8 +44,7 @@ from pseudomallows.paper.clicks import count_next
 SIZE = {"n_users": 500, "n_items": 50, "mean_clicks": 5, "alphas": [1.0, 3.0, 5.0, 10.0]}
 SETTINGS = paper.Settings(
     reduced=SIZE | {"n_datasets": 3, "draws": [1, 5, 20, 50], "steps": [100, 800, 6400, 25_600]},
-    full=SIZE
-    | {"n_datasets": 20, "draws": [1, 5, 20, 50, 200], "steps": [100, 800, 6400, 51_200, 204_800]},
+    full=SIZE | {"n_datasets": 20, "draws": [1, 5, 20, 50, 200], "steps": [100, 800, 6400, 51_200]},
     smallest={
         "n_users": 400,
         "n_items": 12,
@@ -51,62 +56,88 @@ SETTINGS = paper.Settings(
     },
 )
 K, WARMUP, KEEP = 3, 10, 5  # of the Metropolis chain, every fifth step is counted
+DEFAULT = 400  # draws of the exact chain by default: 4 chains of 100
 N_RANKINGS = 200  # of a user at least that are counted: as many as the paper has samples
-COLOURS = {"Pseudo-Mallows": "blue", "exact chain": "orange", "Metropolis chain": "red"}
+COLOURS = {
+    "Pseudo-Mallows": "blue",
+    "foresight": "green",
+    "exact chain": "orange",
+    "Metropolis chain": "red",
+}
 BASELINES = {"popularity": (0, (1, 1.5)), "oracle": (0, (6, 2))}
 
 
+class Found(NamedTuple):
+    """What a method says: draws of the consensus, items for each user, and their probabilities."""
+
+    posterior: pm.Posterior
+    items: paper.Array
+    probabilities: paper.Array
+
+
 class Trial:
-    """One data set, with a fit of one draw as a mould for posteriors."""
+    """One data set."""
 
     def __init__(self, data: Simulation, alpha: float, rng: np.random.Generator):
         self.data, self.alpha, self.rng = data, alpha, rng
         self.prefs = data.preferences
-        few = {"n_draws": 1, "n_chains": 1, "warmup": 0, "thin": 1, "executor": THREAD}
+        self.mould = self.fit("mcmc", 1, warmup=0)
+
+    def fit(self, method: str, n_draws: int | None, **options: Any) -> pm.Posterior:
+        """One chain with so many draws; by default whatever `pm.fit` does."""
+        if n_draws is not None:
+            options |= {"n_draws": n_draws, "n_chains": 1, "thin": 1}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pm.ConvergenceWarning)  # they are short on purpose
-            self.mould = pm.fit(self.prefs, "mcmc", alpha, rng=rng, **few)
+            return pm.fit(self.prefs, method, self.alpha, rng=self.rng, executor=THREAD, **options)
 
-    def posterior(self, draws: paper.Array) -> pm.Posterior:
+    def posterior(self, draws: paper.Array, weights: paper.Array | None = None) -> pm.Posterior:
         """A posterior with these draws of the consensus."""
         shape = (1, len(draws))
         return replace(
             self.mould,
             consensus=draws[None, :, None].astype(np.int32),
             alpha=np.full((*shape, 1), self.alpha),
-            weights=np.full(shape, 1 / len(draws)),
+            weights=np.full(shape, 1 / len(draws)) if weights is None else weights[None],
             shares=np.ones((*shape, 1)),
             log_posterior=np.full(shape, np.nan),
         )
 
-    def recommend(self, draws: paper.Array) -> tuple[paper.Array, paper.Array]:
-        """Items and probabilities for all users."""
-        found = pm.recommend(self.posterior(draws), K, executor=THREAD)
-        return found.items, found.probabilities
+    def recommend(self, posterior: pm.Posterior) -> Found:
+        """Items and probabilities for all users, by exact sums."""
+        found = pm.recommend(posterior, K, executor=THREAD)
+        return Found(posterior, found.items, found.probabilities)
 
-    def by_pseudo(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
+    def by_pseudo(self, n_draws: int) -> Found:
         """Algorithm 5, and recommendations by counting."""
-        how = {"n_draws": n_draws, "warmup": WARMUP, "executor": THREAD}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pm.ConvergenceWarning)
-            draws = pm.fit(self.prefs, "pseudo", self.alpha, rng=self.rng, **how).consensus[0, :, 0]
+        posterior = self.fit("pseudo", n_draws, warmup=WARMUP)
+        draws = posterior.consensus[0, :, 0]
         repeated = np.repeat(draws, -(-N_RANKINGS // n_draws), axis=0)
         probabilities = count_next(self.prefs, repeated, self.alpha, K, rng=self.rng)
-        probabilities[
-            np.repeat(np.arange(self.prefs.n_users), self.prefs.n_clicks), self.prefs.codes
-        ] = -1
+        return self.best(posterior, probabilities)
+
+    def by_foresight(self, n_draws: int) -> Found:
+        """Weighted draws from the costs that the additive law has at this alpha."""
+        (tally,) = make_law(self.prefs, THREAD).tallies(None, 1)
+        n_items = self.prefs.n_items
+        costs = tally.costs(self.alpha) * n_items / self.alpha  # they are minus log weights
+        table: Any = SimpleNamespace(costs=costs, n_items=n_items)
+        law = pm.PseudoMallows.from_tally(table, self.alpha, balanced=True)
+        draws = law.draw_weighted(n_draws, self.rng)
+        return self.recommend(self.posterior(draws.rankings, draws.weights))
+
+    def by_exact(self, n_draws: int | None) -> Found:
+        """The chain of method "mcmc"."""
+        return self.recommend(self.fit("mcmc", n_draws, warmup=n_draws))
+
+    def best(self, posterior: pm.Posterior, probabilities: paper.Array) -> Found:
+        """The most probable items that a user has not clicked."""
+        users = np.repeat(np.arange(self.prefs.n_users), self.prefs.n_clicks)
+        probabilities[users, self.prefs.codes] = -1
         items = best_items(probabilities, K, self.rng)
-        return draws, items, np.take_along_axis(probabilities, items, axis=1)
+        return Found(posterior, items, np.take_along_axis(probabilities, items, axis=1))
 
-    def by_exact(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
-        """Our chain."""
-        chain = exact_chain(make_law(self.prefs, THREAD), self.alpha, self.rng)
-        draws = draws_of(chain, n_draws, n_draws)
-        return draws, *self.recommend(draws)
-
-    def by_metropolis(
-        self, steps: list[int]
-    ) -> Iterator[tuple[int, float, tuple[paper.Array, paper.Array, paper.Array]]]:
+    def by_metropolis(self, steps: list[int]) -> Iterator[tuple[int, float, Found]]:
         """Steps, seconds and what is found by one long run of the opponent, at each number."""
         begin, done = time.process_time(), 0
         chain = MetropolisChain(self.prefs, self.alpha, self.rng)
@@ -115,8 +146,7 @@ class Trial:
             begin = time.process_time()
             chain.run(n_steps // 2 - done)
             draws, probabilities = count_latent(chain, self.prefs, K, n_steps - n_steps // 2)
-            items = best_items(probabilities, K, self.rng)
-            found = draws, items, np.take_along_axis(probabilities, items, axis=1)
+            found = self.best(self.posterior(draws), probabilities)
             seconds, done = seconds + time.process_time() - begin, n_steps
             yield n_steps, seconds, found
 
@@ -134,30 +164,27 @@ class Trial:
         """A row for each method and budget."""
         popular = most_clicked(self.prefs, self.prefs.item_counts(), K, self.rng)
         yield {"method": "popularity"} | self.score(popular, None)
-        yield {"method": "oracle"} | self.score(*self.recommend(self.data.consensus[None]))
-        ways: dict[str, Callable] = {"Pseudo-Mallows": self.by_pseudo, "exact chain": self.by_exact}
-        for n_draws in setting["draws"]:
-            for name, way in ways.items():
-                begin = time.process_time()
-                found = way(n_draws)
-                yield self.row(name, n_draws, time.process_time() - begin, *found)
+        oracle = self.recommend(self.posterior(self.data.consensus[None]))
+        yield {"method": "oracle"} | self.score(oracle.items, oracle.probabilities)
+        ways: dict[str, Callable[[int], Found]] = {
+            "Pseudo-Mallows": self.by_pseudo,
+            "foresight": self.by_foresight,
+            "exact chain": self.by_exact,
+        }
+        cases = [(name, way, n) for n in setting["draws"] for name, way in ways.items()]
+        for name, way, n_draws in [*cases, ("exact chain", self.by_exact, None)]:
+            begin = time.process_time()
+            found = way(n_draws)
+            size = DEFAULT if n_draws is None else n_draws
+            yield self.row(name, size, time.process_time() - begin, found)
         for n_steps, seconds, found in self.by_metropolis(setting["steps"]):
-            yield self.row("Metropolis chain", n_steps, seconds, *found)
+            yield self.row("Metropolis chain", n_steps, seconds, found)
 
-    def row(
-        self,
-        name: str,
-        size: int,
-        seconds: float,
-        draws: paper.Array,
-        items: paper.Array,
-        probabilities: paper.Array,
-    ) -> paper.Row:
+    def row(self, name: str, size: int, seconds: float, found: Found) -> paper.Row:
         """One row."""
-        consensus = self.posterior(draws).point_consensus()
-        distance = int(pm.footrule(consensus, self.data.consensus))
+        distance = int(pm.footrule(found.posterior.point_consensus(), self.data.consensus))
         shared = {"method": name, "draws": size, "seconds": seconds, "distance": distance}
-        return shared | self.score(items, probabilities)
+        return shared | self.score(found.items, found.probabilities)
 
 
 def count_latent(
@@ -234,42 +261,40 @@ def summarise(rows: list[paper.Row]) -> str:
     return "\n".join(lines)
 
 
-PANELS = {"accuracy": "share of right\nrecommendations", "calibration_error": "calibration error"}
-
-
 def draw(rows: list[paper.Row]) -> Figure:
     """Accuracy above, calibration error below; a column for each alpha."""
     alphas = paper.unique(rows, "alpha")
     title = "Click counts are as accurate as any method; what differs is whether probabilities hold"
     width = 11 if len(alphas) > 1 else 6
-    figure, axes = paper.panels(rows, title, 2, len(alphas), width, 5.8, sharex=True)
+    figure, axes = paper.panels(rows, title, 2, len(alphas), width, 6.2, sharex=True, sharey="row")
     for column, alpha in enumerate(alphas):
         own = paper.select(rows, alpha=alpha)
-        for panel, what in zip(axes[:, column], PANELS, strict=True):
-            draw_panel(panel, own, what)
-        axes[0, column].set_title(f"alpha = {alpha:g}")
+        best = paper.column(paper.select(own, method="oracle"), "accuracy").mean()
+        draw_panel(axes[0, column], own, "accuracy", best)
+        draw_panel(axes[1, column], own, "calibration_error", 1.0)
+        axes[0, column].set_title(f"alpha = {alpha:g}\noracle: {best:.1%} right")
         axes[1, column].set(xlabel="computing time (seconds)", yscale="log")
-    for panel, words in zip(axes[:, 0], PANELS.values(), strict=True):
-        panel.set_ylabel(words)
+    axes[0, 0].set(ylabel="right recommendations,\nas a share of the oracle's", ylim=(0, None))
+    axes[1, 0].set_ylabel("calibration error")
     marks = [
         Line2D([], [], color=paper.COLOURS[c], marker="o", label=n) for n, c in COLOURS.items()
     ]
     marks += [Line2D([], [], color="0.3", linestyle=s, label=n) for n, s in BASELINES.items()]
-    axes[0, -1].legend(handles=marks, loc="upper left", bbox_to_anchor=(1, 1))
+    paper.legend_below(figure, marks)
     return figure
 
 
-def draw_panel(panel: paper.Axes, rows: list[paper.Row], what: str) -> None:
+def draw_panel(panel: paper.Axes, rows: list[paper.Row], what: str, scale: float) -> None:
     """Means with two standard errors over data sets, against the median time."""
     for name, colour in COLOURS.items():
         times, values, errors = means(paper.select(rows, method=name), what)
         style = {"color": paper.COLOURS[colour], "marker": "o", "capsize": 2}
         low = np.minimum(2 * errors, 0.9 * values)  # stay above 0 on the log scale
-        panel.errorbar(times, values, [low, 2 * errors], **style)
+        panel.errorbar(times, values / scale, [low / scale, 2 * errors / scale], **style)
     for name, style in BASELINES.items():
         found = [row[what] for row in paper.select(rows, method=name)]
         if None not in found:
-            panel.axhline(np.mean(found), color="0.3", linestyle=style, linewidth=1.2)
+            panel.axhline(np.mean(found) / scale, color="0.3", linestyle=style, linewidth=1.2)
     panel.set_xscale("log")
 
 

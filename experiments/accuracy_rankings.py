@@ -274,21 +274,25 @@ def draw(rows: list[paper.Row]) -> Figure:
     cases = paper.unique(rows, "n_users", "n_items", "alpha")
     title = "Started at the MAP, the exact chain has no burn-in; Pseudo-Mallows never gets as near"
     n_rows = (len(cases) + 1) // 2
-    figure, axes = paper.panels(rows, title, n_rows, min(len(cases), 2), 10, 1.1 + 3.2 * n_rows)
+    shape = (n_rows, min(len(cases), 2), 10, 1.1 + 3.2 * n_rows)
+    figure, axes = paper.panels(rows, title, *shape, sharex=True, sharey=True)
     for panel, case in zip(axes.flat, cases, strict=True):
         own = paper.select(rows, **dict(zip(("n_users", "n_items", "alpha"), case, strict=True)))
         for name, colour in COLOURS.items():
             draw_boxes(panel, paper.select(own, method=name), paper.COLOURS[colour])
-        panel.set(xscale="log", xlabel="computing time (seconds)")
-        panel.set_yscale("symlog", linthresh=10, linscale=0.5)
-        panel.set_ylim(bottom=0)
-        panel.set_yticks([tick for tick in TICKS if tick <= panel.get_ylim()[1]])
-        panel.yaxis.set_major_formatter("{x:g}")
         panel.set_title("N = {}, n = {}, alpha = {:g}".format(*case))
+    first = axes[0, 0]  # the others share its scales
+    first.set_xscale("log")
+    first.set_yscale("symlog", linthresh=10, linscale=0.5)
+    first.set_ylim(bottom=0)
+    first.set_yticks([tick for tick in TICKS if tick <= first.get_ylim()[1]])
+    first.yaxis.set_major_formatter("{x:g}")
     for panel in axes[:, 0]:
         panel.set_ylabel("footrule distance to the truth")
+    for panel in axes[-1]:
+        panel.set_xlabel("computing time (seconds)")
     marks = [Patch(facecolor=paper.COLOURS[c], label=name) for name, c in COLOURS.items()]
-    axes.flat[len(cases) - 1].legend(handles=marks, loc="upper right")
+    paper.legend_below(figure, marks)
     return figure
 
 

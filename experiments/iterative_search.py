@@ -136,7 +136,7 @@ def summarise(rows: list[paper.Row]) -> str:
     return "\n".join(lines)
 
 
-def draw_trace(panel: Axes, rows: list[paper.Row], title: str) -> Axes:
+def draw_trace(panel: Axes, rows: list[paper.Row], title: str, farthest: float) -> Axes:
     """The divergence on the left, the distance to the nearest V-ranking on the right."""
     blue, red = paper.COLOURS["blue"], paper.COLOURS["red"]
     iterations = paper.column(rows, "iteration")
@@ -146,7 +146,7 @@ def draw_trace(panel: Axes, rows: list[paper.Row], title: str) -> Axes:
     panel.tick_params(axis="y", colors=blue)
     right = panel.twinx()
     right.plot(iterations, paper.column(rows, "distance"), "^--", color=red, linewidth=0.8)
-    right.set_ylim(0, None)
+    right.set_ylim(0, farthest)
     right.tick_params(axis="y", colors=red)
     paper.whole(panel, "x")
     return right
@@ -158,6 +158,8 @@ def draw(rows: list[paper.Row]) -> Figure:
     figure, axes = paper.panels(rows, title, 3, 3, width=11, height=9.8)
     n_items, n_users, alpha = paper.unique(rows, "n_items", "n_users", "alpha")[0]
     first = paper.select(rows, n_items=n_items, n_users=n_users, alpha=alpha)
+    shown = [row for row in first if row["method"] in ("exact", "draws") and row["data_set"] < 3]
+    farthest = 1.05 * max(row["distance"] for row in shown)
     for line, method in zip(axes, ("exact", "draws"), strict=False):
         for number, panel in enumerate(line):
             own = paper.select(first, method=method, data_set=number)
@@ -166,7 +168,13 @@ def draw(rows: list[paper.Row]) -> Figure:
                 continue
             name = f"n = {n_items}, N = {n_users}, alpha {alpha:g}\n"
             name += f"{METHODS[method]}, data set {number + 1}"
-            right = draw_trace(panel, own, name)
+            if panel is not axes[0, 0]:
+                panel.sharey(axes[0, 0])
+            right = draw_trace(panel, own, name, farthest)
+            if panel is not line[0]:
+                panel.tick_params(labelleft=False)
+            if panel is not line[-1]:
+                right.tick_params(labelright=False)
         line[0].set_ylabel("marginal KL (dotted: best V)", color=paper.COLOURS["blue"])
         right.set_ylabel("distance to nearest V", color=paper.COLOURS["red"])
     last = paper.select(ends(rows), method="exact")
@@ -176,8 +184,9 @@ def draw(rows: list[paper.Row]) -> Figure:
         orders = np.array([[int(place) for place in row["order"].split()] for row in own])
         name = f"n = {case[0]}, N = {case[1]}, alpha {case[2]:g}\nlast orders, exact"
         shares = share_of_ranks(orders)
-        mesh = paper.heat(panel, shares, name, "item, by true rank", "visited as number", 1)
-        figure.colorbar(mesh, ax=panel, label="share of data sets")
+        mesh = paper.heat(panel, shares, name, "item, by true rank", highest=1)
+    axes[2, 0].set_ylabel("visited as number")
+    figure.colorbar(mesh, ax=axes[2], label="share of data sets")
     for panel in axes[2, len(cases) :]:
         panel.set_axis_off()
     return figure

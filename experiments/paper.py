@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 import pseudomallows as pm
 from pseudomallows.engines.progress import shown
@@ -64,7 +67,11 @@ STYLE: dict[str, Any] = {
     "svg.hashsalt": "pseudomallows",
 }
 # What a file would say of its time and its maker: without it, the same table is the same file.
-FORMATS = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+FORMATS: dict[str, dict[str, str | None]] = {
+    "png": {},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
 ABOUT = {"png": "Description", "svg": "Description", "pdf": "Subject"}  # where it says what made it
 
 Array = NDArray[Any]
@@ -245,6 +252,12 @@ def panels(
     return figure, axes
 
 
+def legend_below(figure: Figure, marks: Sequence[Any]) -> None:
+    """One legend for all panels, in a line."""
+    shape = {"ncols": len(marks), "columnspacing": 1.2, "handlelength": 1.6}
+    figure.legend(handles=marks, loc="outside lower left", **shape)
+
+
 def made_by(rows: list[Row]) -> str:
     """The setting, the seed and the version behind a table."""
     row = rows[0]
@@ -276,8 +289,17 @@ def whole(panel: Axes, which: str = "x") -> None:
 
 
 def save(draw: Draw, rows: list[Row], path: Path) -> None:
-    """Draw with the shared style, without a display; the name ends in the format."""
+    """Draw with the shared style, without a display; the name ends in the format. A PNG has 256
+    colours, which halves the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with rc_context(STYLE):
         figure, kind = draw(rows), path.suffix.removeprefix(".")
-        figure.savefig(path, metadata=FORMATS[kind] | {ABOUT[kind]: made_by(rows)})
+        about = {ABOUT[kind]: made_by(rows)}
+        if kind != "png":
+            figure.savefig(path, metadata=FORMATS[kind] | about)
+            return
+        drawn, words = BytesIO(), PngInfo()
+        figure.savefig(drawn)
+        words.add_text(*next(iter(about.items())))
+        with Image.open(drawn) as picture:
+            picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, pnginfo=words)

@@ -68,7 +68,7 @@ LAWS = {
 METHODS = {
     "Pseudo-Mallows": "blue",
     "balanced matrix": "orange",
-    "MAP by assignment": "green",
+    "MAP by assignment": "sky",
     "chain on costs": "red",
 }
 
@@ -204,6 +204,8 @@ def draw(rows: list[paper.Row]) -> Figure:
     grid = axes[0, 0].get_gridspec()
     for panel in axes[:, 0]:
         panel.remove()
+    for one, other in axes[:, 1:]:
+        other.sharey(one)
     draw_closeness(figure.add_subplot(grid[:, 0]), paper.select(rows, part="closeness"))
     for place, (part, name) in enumerate((("users", "n_users"), ("items", "n_items")), start=1):
         own = paper.select(rows, part=part)

@@ -120,7 +120,7 @@ def draw(rows: list[paper.Row]) -> Figure:
             words = f"alpha {alpha:g}" if law == "exact" else f"marginal KL {values[law][0]:.2f}"
             mesh = paper.heat(panel, table, f"{name}\n{words}", "item, by true rank", highest=0.6)
         line[0].set_ylabel("rank")
-        figure.colorbar(mesh, ax=line, label="probability", extend="max")
+    figure.colorbar(mesh, ax=axes, label="probability", extend="max")
     return figure
 
 

@@ -58,8 +58,10 @@ def test_a_script_says_what_made_its_table(script, rows_of):
     }
 
 
-def test_a_picture_says_what_made_it(rows_of, tmp_path):
+def test_a_picture_says_what_made_it_and_has_few_colours(rows_of, tmp_path):
     paper.save(medians.draw, rows_of(medians), tmp_path / "one.png")
+    with Image.open(tmp_path / "one.png") as picture:
+        assert picture.mode == "P"
     words = f"smallest setting, seed {paper.SEED}, pseudomallows {pm.__version__}"
     assert words_in(tmp_path / "one.png") == words
 
@@ -273,6 +275,12 @@ def test_the_best_sigma_falls_with_alpha_and_users(rows_of):
     assert sigma[50, 1.0] > sigma[50, 4.0]
     assert sigma[50, 1.0] > sigma[1000, 1.0]
     assert all(row["safe"] for row in paper.select(best, n_users=1000, alpha=4.0))
+
+
+def test_sigma_auto_gains_most_of_what_the_best_of_the_grid_does(rows_of):
+    own = paper.select(best_sigma.best_rows(rows_of(best_sigma)), n_users=50, alpha=1.0)
+    auto, plain, least = (paper.column(own, c).mean() for c in ("auto", "plain", "divergence"))
+    assert plain - auto > 0.6 * (plain - least)
 
 
 # Figure 7
