@@ -113,7 +113,6 @@ def test_the_room_of_the_paper_stands_apart():
     importers = {each for each in others if "paper" in {room(other) for other in imported(each)[0]}}
     assert importers == {
         "__init__",
-        "plots",  # a figure of its answers
         "sampling.alpha",
         "sampling.fit",
     }

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .evaluation.figures import Evaluation
-from .paper.anytime import Anytime
 from .posterior.posterior import Posterior
 from .rankings import check_count, orderings_of
 from .sampling.choose_clusters import ClusterCurve
@@ -332,21 +331,18 @@ def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def anytime(answer: Anytime, ax: "Axes | None" = None) -> "Axes":
-    """How far each answer of :func:`pm.paper.anytime` is from the best one, against the time it
-    took: its stated error, where there is one."""
-    ax = _axes(ax, width=6.4, height=4.2)
-    best = answer.best
-    ends: dict[str, list[tuple[float, float, float]]] = {}
-    for stage, seconds, probabilities, error in answer.steps:
-        gap = float(np.abs(probabilities - best.probabilities).max())
-        ends.setdefault(stage, []).append((seconds, gap, error))
-    for stage, rows in ends.items():
-        seconds, gaps, errors = np.array(rows).T
-        known = np.isfinite(errors)
-        ax.plot(seconds, np.where(known, errors, gaps), "o-", label=stage)
+def anytime(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
+    """The error of rank probabilities against time, for a fit with ``seconds=``: what each step
+    stated, or how far it was from the answer, where it stated none."""
+    if "in_time" not in posterior.settings:
+        raise ValueError("this fit had no time limit: fit full rankings with seconds=")
+    ax, answer = _axes(ax, width=6.4, height=4.2), posterior.settings["in_time"]
+    for stage in dict.fromkeys(step["stage"] for step in answer["steps"]):
+        own = [step for step in answer["steps"] if step["stage"] == stage]
+        errors = [step["gap"] if step["error"] is None else step["error"] for step in own]
+        ax.plot([step["seconds"] for step in own], errors, "o-", label=stage)
     ax.set(xscale="log", yscale="log", xlabel="seconds", ylabel="error of a rank probability")
-    ax.set_title(f"{best.stage} after {best.seconds:.2g} s")
+    ax.set_title(f"{answer['stage']}: known to {answer['error']:.2g}")
     ax.legend()
     return ax
 

@@ -1,9 +1,7 @@
 """Balanced draws of full rankings with alpha unknown, against integrals over all consensuses."""
 
-import itertools
 import math
 import sys
-import types
 from pathlib import Path
 
 import numpy as np
@@ -89,29 +87,6 @@ def test_tempered_chains_find_the_same_evidence(tmp_path):
     assert abs(one.log_evidence - other.log_evidence) < 4 * error
     one.save(tmp_path / "fit.pm")
     assert pm.load(tmp_path / "fit.pm").log_evidence == one.log_evidence
-
-
-def test_a_fit_draws_as_much_as_its_time_allows(monkeypatch):
-    """By a clock that goes on by a tenth of a second each time it is looked at."""
-    ticks = itertools.count()
-    clock = types.SimpleNamespace(perf_counter=lambda: 0.1 * next(ticks))
-    monkeypatch.setattr(sys.modules["pseudomallows.paper.clicks"], "time", clock)
-    n_draws = []
-    for seconds in (0.0, 1.0, 100.0):
-        ticks = itertools.count()
-        fitted = pm.fit(PREFS, alpha_prior=PRIOR, seconds=seconds, n_draws=400, n_chains=2, rng=1)
-        assert fitted.settings["method"] == "balanced"
-        n_draws.append(fitted.consensus.shape[1])
-        assert fitted.alpha.shape[:2] == fitted.weights.shape == (2, n_draws[-1])
-    assert n_draws == [25, 50, 400]
-    exact = integral(PRIOR, "footrule")
-    assert fitted.log_evidence == pytest.approx(math.log(exact), abs=4 * fitted.log_evidence_error)
-
-
-def test_a_time_limit_is_for_full_rankings_with_one_cluster():
-    partial = pm.Preferences.from_rankings([[1, 2, 0, 0], [0, 1, 2, 0]])
-    with pytest.raises(TypeError, match="no option 'seconds'"):
-        pm.fit(partial, "balanced", seconds=1.0)
 
 
 def test_users_who_agree_on_everything_leave_alpha_to_its_prior():

@@ -1,23 +1,117 @@
-"""The best answer in a given time ("given a time limitation", section 4.3), and how good it is."""
+"""Draws of the consensus of full rankings, alpha known or summed out, and the best answer in a
+given time ("given a time limitation", section 4.3)."""
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..distances.tallies import Proposals
+from ..distances.tallies import Counts, Proposals, Ranking, rank_tally
 from ..kernels.streams import CHAIN, start_stream
-from ..rankings import as_rng, check_number
+from ..laws.full import FullLaw
 from ..scores import share_of_ranks
 from .pseudo import PseudoMallows, WeightedDraws
+from .summed_alpha import SummedAlpha
 
-N_CHAINS = 4  # whose spread tells the error
+Floats = NDArray[np.float64]
+N_PILOT = 200  # draws that find the mean distance to some percent of its spread
+N_CHAINS = 4  # whose spread tells their error; as many as a fit by "mcmc" has
 FIRST_BATCH = 25  # of draws, and of sweeps: these tell their spread; then as many as all before
-MOST_DRAWS = 4000  # then chains: where weighted draws are good, this many leave an error of 0.01
 MOVES = 10  # of a sweep, for each item, as in a fit
+
+
+@dataclass(frozen=True, eq=False)
+class FullDraws(WeightedDraws):
+    """Draws with an alpha each."""
+
+    alphas: Floats
+
+
+class FullPosterior:
+    """The posterior of full rankings with one cluster, by draws of a Pseudo-Mallows law.
+
+    Their weights are towards the posterior with alpha summed out, unless it is given. The mean of
+    the weights is the evidence.
+    """
+
+    def __init__(
+        self,
+        law: FullLaw,
+        alpha: float | None,
+        log_prior: Callable[[float], float],
+        rng: np.random.Generator,
+        **kind: Any,  # of the Pseudo-Mallows law
+    ):
+        tallies: Any = law.tallies(None, 1)
+        self.tally, self.n_items = rank_tally(tallies[0].known), law.n_items
+        self.alpha, self.best = alpha, self.tally.best()
+        self.summed = SummedAlpha(law.distance, law.n_items, tallies[0].n_users, log_prior)
+        self._rng, self._kind = rng, kind
+
+    @cached_property
+    def pseudo(self) -> PseudoMallows:
+        """The law that is drawn from: with alpha unknown, at the one for the mean distance of the
+        posterior, which is known from a few draws at the alpha for its smallest distance."""
+        alpha = self.alpha
+        if alpha is None:
+            first = self.summed.low_alpha(self.tally.distance(self.best))
+            pilot = PseudoMallows.from_tally(self.tally, first, balanced=True)
+            draws = pilot.draw_weighted(N_PILOT, self._rng)
+            alpha = self.summed.low_alpha(float(draws.weights @ self.distances(draws.rankings)))
+        return PseudoMallows.from_tally(self.tally, alpha, **self._kind)
+
+    def distances(self, rankings: Ranking) -> Counts:
+        """The total distance of each consensus from the rankings."""
+        return np.asarray(self.tally.costs[np.arange(self.n_items), rankings - 1].sum(axis=1))
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> FullDraws:
+        """Independent draws with their weights."""
+        draws, summed = self.pseudo.draw_weighted(n_draws, rng), self.summed
+        logs = draws.log_weights - math.lgamma(self.n_items + 1)  # of a uniform consensus
+        if self.alpha is None:  # each draw by its distance, not at the alpha of the proposal
+            distances = self.distances(draws.rankings)
+            log_likelihoods, alphas = summed.integrate(distances, rng)
+            logs += log_likelihoods + self.pseudo.alpha / self.n_items * distances
+        else:
+            alphas = np.full(n_draws, self.alpha)
+            logs += summed.log_constant(self.alpha)
+        return FullDraws(draws.rankings, logs, alphas)
+
+
+class Chains:
+    """Exact chains that begin at draws: moves of the consensus given alpha, then alpha given the
+    distance of the consensus."""
+
+    def __init__(self, posterior: FullPosterior, draws: FullDraws, rng: np.random.Generator):
+        self._posterior, self._rng, self.n_sweeps = posterior, rng, 0
+        chosen = rng.choice(len(draws.rankings), N_CHAINS, p=draws.weights)
+        self._states, self._alphas = draws.rankings[chosen], draws.alphas[chosen]
+        self._seeds = rng.integers(2**63, size=N_CHAINS).tolist()
+        # the chains may be twice as far from the best as any draw: the grid of alphas still holds
+        least = posterior.tally.distance(posterior.best)
+        most = 2 * int(posterior.distances(draws.rankings).max()) - least
+        self._table = posterior.summed.table(np.array([least, most]))
+
+    def run(self, n_sweeps: int) -> tuple[Ranking, Floats]:
+        """The next states: ``consensus[chain, draw, item]`` and ``alphas[chain, draw]``."""
+        posterior, n_items = self._posterior, self._posterior.n_items
+        consensus = np.empty((N_CHAINS, n_sweeps, n_items), dtype=np.int32)
+        alphas, stream = np.empty((N_CHAINS, n_sweeps)), np.empty(1, dtype=np.uint64)
+        for draw in range(n_sweeps):
+            for state, alpha, seed in zip(self._states, self._alphas, self._seeds, strict=True):
+                start_stream(seed, self.n_sweeps + draw, CHAIN, stream)
+                posterior.tally.move(stream, alpha / n_items, Proposals(MOVES * n_items), state)
+            if posterior.alpha is None:
+                distances = posterior.distances(self._states)
+                self._alphas = posterior.summed.integrate(distances, self._rng, self._table)[1]
+            consensus[:, draw], alphas[:, draw] = self._states, self._alphas
+        self.n_sweeps += n_sweeps
+        return consensus, alphas
 
 
 class Step(NamedTuple):
@@ -25,133 +119,87 @@ class Step(NamedTuple):
 
     stage: str  # "MAP", "balanced matrix", "weighted draws" or "chains"
     seconds: float  # since the beginning
-    probabilities: NDArray[np.float64]  # [item, rank - 1]
+    probabilities: Floats  # [item, rank - 1]
     error: float  # the largest standard error of a probability; infinite if not known
 
 
-@dataclass(frozen=True, eq=False)
-class Anytime:
-    """The answers of :func:`anytime`, in the order in which they came.
+class Answer(NamedTuple):
+    """The draws with the smallest stated error, and the steps that led there."""
 
-    Attributes
-    ----------
-    consensus : (n_items,) array of int
-        The most probable ranking, which is exact from the first step on.
-    steps : list of Step
-        What was known when; :func:`pm.plots.anytime` draws it.
-    """
-
-    consensus: NDArray[np.int32]
+    consensus: Ranking  # [chain, draw, item]
+    alphas: Floats  # [chain, draw]
+    log_weights: Floats  # [chain, draw]
+    drawn: FullDraws  # all weighted draws: they know the evidence
+    last: Step  # that made these draws
     steps: list[Step]
 
-    @property
-    def best(self) -> Step:
-        """The answer with the smallest stated error, or else the latest."""
-        known = [step for step in self.steps if math.isfinite(step.error)]
-        return min(known, key=lambda step: step.error) if known else self.steps[-1]
+    def settings(self) -> dict[str, Any]:
+        """Of each step its stage, time and stated error, and how far it is from the answer."""
+        rows = []
+        for stage, seconds, probabilities, error in self.steps:
+            row: dict[str, Any] = {"stage": stage, "seconds": round(seconds, 4)}
+            row["error"] = error if math.isfinite(error) else None
+            row["gap"] = float(np.abs(probabilities - self.last.probabilities).max())
+            rows.append(row)
+        return {"stage": self.last.stage, "error": self.last.error, "steps": rows}
 
-    def __repr__(self) -> str:
-        stage, seconds, _, error = self.best
-        stated = f"error {error:.2g}" if math.isfinite(error) else "error not known"
-        return f"Anytime({stage} after {seconds:.2g} s, {stated})"
 
-
-def anytime(
-    rankings: ArrayLike,
-    alpha: float,
+def answer_in_time(
+    posterior: FullPosterior,
+    n_draws: int,
     seconds: float,
-    *,
-    distance: str = "footrule",
-    rng: np.random.Generator | int | None = None,
-) -> Anytime:
-    """Rank probabilities of the consensus of full rankings, as good as the time allows.
+    rng: np.random.Generator,
+    started: float,
+) -> Answer:
+    """The most probable ranking; the balanced matrix, an estimate without draws; weighted draws,
+    twice as many each time, at most `n_draws`; then exact chains that begin at such draws, with as
+    many each. A step that would take longer than is left is not begun, but the first draws are
+    always made; how long it takes is estimated from the step before.
 
-    First the most probable ranking; then the balanced matrix, an estimate without draws; then
-    weighted draws with foresight, twice as many each time; then exact chains that begin at such
-    draws. Each answer states its error. How far it gets depends on the machine; as far as it gets,
-    the same seed gives the same answers.
-
-    Parameters
-    ----------
-    rankings : (n_users, n_items) array_like of int
-        Full rankings.
-    alpha : float
-        Concentration of the users around the consensus, 0 or more.
-    seconds : float
-        When to stop. A step that would take longer than is left is not begun; how long it takes is
-        judged by the one before.
-    distance : str
-        "footrule", "spearman" or "hamming".
-    rng : numpy.random.Generator or seed, optional
-        Source of randomness.
-
-    Examples
-    --------
-    >>> from pseudomallows import Mallows
-    >>> rankings = Mallows([1, 2, 3, 4, 5, 6], alpha=2).draw(50, rng=1)
-    >>> answer = anytime(rankings, 2.0, seconds=1, rng=1)
-    >>> answer.consensus
-    array([1, 2, 3, 4, 5, 6], dtype=int32)
-    >>> answer.steps[0].stage  # how many more there are depends on the machine
-    'MAP'
+    As far as it gets, the same seed gives the same draws.
     """
-    seconds, rng = check_number(seconds, "seconds"), as_rng(rng)
-    start = perf_counter()
-    law = PseudoMallows(rankings, alpha, balanced=True, distance=distance)
-    consensus = law.tally.best()
     steps: list[Step] = []
 
-    def note(stage: str, probabilities: NDArray[np.float64], error: float = math.inf) -> None:
-        steps.append(Step(stage, perf_counter() - start, probabilities, error))
+    def note(stage: str, probabilities: Floats, error: float = math.inf) -> None:
+        steps.append(Step(stage, time.perf_counter() - started, probabilities, error))
 
-    def has_time(factor: float) -> bool:
-        """For a step that takes so many times as long as the one before?"""
-        before = steps[-2].seconds if len(steps) > 1 else 0.0
-        return steps[-1].seconds + factor * (steps[-1].seconds - before) < seconds
+    def has_time() -> bool:
+        """For twice what the latest step took?"""
+        latest = steps[-1].seconds
+        return latest + 2 * (latest - steps[-2].seconds) < seconds
 
-    note("MAP", share_of_ranks(consensus[None]))
-    if not has_time(0):
-        return Anytime(consensus, steps)
-    note("balanced matrix", law.balanced_marginals())
-
-    draws: WeightedDraws | None = None
-    while has_time(0 if draws is None else 2):
-        fresh = law.draw_weighted(FIRST_BATCH if draws is None else len(draws.rankings), rng)
-        draws = fresh if draws is None else _join(draws, fresh)
+    note("MAP", share_of_ranks(posterior.best[None]))
+    note("balanced matrix", posterior.pseudo.balanced_marginals())
+    draws = posterior.draw(min(FIRST_BATCH, n_draws), rng)
+    while True:
         error = 0.5 / math.sqrt(draws.effective_size)  # of a probability of one half
         note("weighted draws", share_of_ranks(draws.rankings, draws.weights), error)
-        if len(draws.rankings) >= MOST_DRAWS:
+        n_done = len(draws.rankings)
+        if n_done == n_draws or not has_time():
             break
-    if draws is None or len(draws.rankings) < MOST_DRAWS:
-        return Anytime(consensus, steps)
+        draws = _join(draws, posterior.draw(min(n_done, n_draws - n_done), rng))
+    found = draws.rankings[None], draws.alphas[None], draws.log_weights[None]
+    answer = Answer(*found, draws, steps[-1], steps)
+    if n_done < n_draws:
+        return answer
 
-    chosen = rng.choice(len(draws.rankings), N_CHAINS, p=draws.weights)
-    states, seeds = draws.rankings[chosen], rng.integers(2**63, size=N_CHAINS).tolist()
-    sums, n_sweeps = np.zeros((N_CHAINS, law.n_items, law.n_items)), 0
-    while has_time(2 if n_sweeps else 0):
-        batch = max(n_sweeps, FIRST_BATCH)
-        for state, seed, total in zip(states, seeds, sums, strict=True):
-            total += batch * share_of_ranks(_sweep(law, state, seed, n_sweeps, batch))
-        n_sweeps += batch
-        tables = sums / n_sweeps
+    chains, parts = Chains(posterior, draws, rng), []
+    sums = np.zeros((N_CHAINS, posterior.n_items, posterior.n_items))
+    while chains.n_sweeps < n_draws and has_time():
+        begun = chains.n_sweeps
+        parts.append(chains.run(min(max(begun, FIRST_BATCH), n_draws - begun)))
+        for total, states in zip(sums, parts[-1][0], strict=True):
+            total += len(states) * share_of_ranks(states)
+        tables = sums / chains.n_sweeps
         spread = float(tables.std(axis=0, ddof=1).max()) / math.sqrt(N_CHAINS)
-        least = 0.5 / math.sqrt(N_CHAINS * n_sweeps)  # if all sweeps were independent
+        least = 0.5 / math.sqrt(N_CHAINS * chains.n_sweeps)  # if all sweeps were independent
         note("chains", tables.mean(axis=0), max(spread, least))
-    return Anytime(consensus, steps)
+    if steps[-1].error >= answer.last.error:
+        return answer
+    consensus, alphas = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+    return Answer(consensus, alphas, np.zeros(alphas.shape), draws, steps[-1], steps)
 
 
-def _join(one: WeightedDraws, other: WeightedDraws) -> WeightedDraws:
-    rankings = np.concatenate([one.rankings, other.rankings])
-    return WeightedDraws(rankings, np.concatenate([one.log_weights, other.log_weights]))
-
-
-def _sweep(
-    law: PseudoMallows, state: NDArray[np.int32], seed: int, first: int, n_sweeps: int
-) -> NDArray[np.int32]:
-    """The rankings of a chain after each of its next sweeps; `state` goes along."""
-    draws, stream = np.empty((n_sweeps, law.n_items), dtype=np.int32), np.empty(1, np.uint64)
-    for number, draw in enumerate(draws, first):
-        start_stream(seed, number, CHAIN, stream)
-        law.tally.move(stream, law.alpha / law.n_items, Proposals(MOVES * law.n_items), state)
-        draw[:] = state
-    return draws
+def _join(one: FullDraws, other: FullDraws) -> FullDraws:
+    names = ("rankings", "log_weights", "alphas")
+    return FullDraws(*(np.concatenate([getattr(one, n), getattr(other, n)]) for n in names))

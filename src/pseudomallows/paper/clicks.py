@@ -4,7 +4,7 @@ draws these and the consensus in turn (Algorithm 5), and recommendations by coun
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,16 +30,14 @@ from ..rankings import (
     orderings_of,
     rank_randomly,
 )
-from .anytime import FIRST_BATCH
-from .pseudo import PseudoMallows, WeightedDraws
-from .summed_alpha import SummedAlpha
+from .anytime import FullPosterior, answer_in_time
+from .pseudo import PseudoMallows
 from .visit_orders import ORDERS
 
 Floats = NDArray[np.float64]
 # Among which "balanced" chooses: of 20 one has weight enough, and they cost little beside the tally
 # of all users.
 N_CANDIDATES = 20
-N_PILOT = 200  # draws that find the mean distance to some percent of its spread
 
 
 @dataclass(frozen=True)
@@ -160,11 +158,6 @@ def _count_latent(task: Any) -> Counts:
     return counts
 
 
-def distances_of(tally: RankTally, draws: WeightedDraws) -> Counts:
-    """The total distance of each draw from the rankings."""
-    return np.asarray(tally.costs[np.arange(tally.n_items), draws.rankings - 1].sum(axis=1))
-
-
 class PseudoRun:
     """A fit by Pseudo-Mallows: independent draws of full rankings, else chains of Algorithm 5."""
 
@@ -191,6 +184,12 @@ class PseudoRun:
         else:
             self._moves = PseudoMoves(sigma=options.sigma, order=options.order)
         self._prior, self._seconds = options.alpha_prior, options.seconds
+        if self._seconds is not None and self.n_chains > 1:
+            raise ValueError(
+                f"seconds decides how many chains there are: leave out n_chains={self.n_chains}"
+            )
+        self._sigma: float | None = None
+        self._in_time: dict[str, Any] | None = None
         self.rng, self._progress = rng, progress
         self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
 
@@ -215,18 +214,29 @@ class PseudoRun:
         """The sigma that was found; the evidence, where draws have weights."""
         checks: dict[str, Any] = {} if self._sigma is None else {"sigma": self._sigma}
         if self._moves.weighted and not self.is_markov:
-            logs = self.log_weights.ravel()
+            logs = self._evidence
             weights = np.exp(logs - logs.max())
             error = float(weights.std() / weights.mean() / math.sqrt(len(weights)))
             value = float(np.log(weights.mean()) + logs.max())
             checks["evidence"] = {"log_evidence": value, "log_evidence_error": error}
+            if self._in_time is not None:
+                checks["in_time"] = self._in_time
             if self.alpha is None:  # does nothing but the prior bound it from above?
                 checks["unbounded"] = [] if self._least_distance else [0]
         return checks
 
     def run(self, file: Any = None) -> None:
         """Fill the arrays."""
-        self._started = time.perf_counter()
+        started = time.perf_counter()
+        if not self.is_markov:
+            self._draw_all(started)
+            return
+        self._make_arrays()
+        self._reference: Floats | None = None
+        for chain, child in enumerate(self.rng.spawn(self.n_chains)):
+            self._run_chain(chain, child)
+
+    def _make_arrays(self) -> None:
         n_items, shape = self.law.n_items, (self.n_chains, self.n_draws)
         self.consensus = np.empty((*shape, self.n_clusters, n_items), dtype=np.int32)
         self.alphas, self.log_weights = np.empty((*shape, self.n_clusters)), np.zeros(shape)
@@ -234,72 +244,38 @@ class PseudoRun:
         self.memberships = np.ones((self.n_chains, self.prefs.n_users, self.n_clusters), np.float32)
         self.costs = np.zeros((self.n_clusters, n_items, n_items))
         self.unbounded = np.zeros((self.n_chains, self.n_clusters), dtype=np.bool_)
-        self._reference: Floats | None = None
-        self._sigma: float | None = None
-        for chain, child in enumerate(self.rng.spawn(self.n_chains)):
-            if self.is_markov:
-                self._run_chain(chain, child)
-            else:
-                self._draw_all(chain, child)
 
-    def _draw_all(self, chain: int, rng: np.random.Generator) -> None:
-        """All draws of full rankings at once (Algorithm 3, or balanced)."""
-        tallies: Any = self.law.tallies(None, 1)
-        moves, tally = self._moves, rank_tally(tallies[0].known)
-        self._least_distance = tally.distance(tally.best())
-        summed = SummedAlpha(
-            self.law.distance,
-            self.law.n_items,
-            tallies[0].n_users,
-            lambda alpha: float(self._prior.log_density(alpha) + self._prior.log_constant),
-        )
-        alpha = self._proposal(tally, summed, rng) if self.alpha is None else self.alpha
-        law = PseudoMallows.from_tally(tally, alpha, moves.sigma, moves.balanced)
-        self._sigma = law.sigma if moves.sigma == "auto" else None
+    def _draw_all(self, started: float) -> None:
+        """All draws of full rankings at once (Algorithm 3, or balanced), or those of a given
+        time."""
+        assert isinstance(self.law, FullLaw)
+        moves, prior = self._moves, self._prior
+        kind = {"sigma": moves.sigma, "balanced": moves.balanced}
 
-        def fill(first: int, end: int) -> None:
-            rows = chain, slice(first, end)
-            draws = law.draw_weighted(end - first, rng)
-            self.consensus[rows][:, 0] = draws.rankings
-            logs = draws.log_weights - math.lgamma(self.law.n_items + 1)  # of a uniform consensus
-            if self.alpha is None:  # each draw by its distance, not at the alpha of the proposal
-                distances = distances_of(tally, draws)
-                log_likelihoods, self.alphas[rows][:, 0] = summed.integrate(distances, rng)
-                logs += log_likelihoods + alpha / self.law.n_items * distances
-            else:
-                self.alphas[rows] = alpha
-                logs -= summed.n_users * self.law.distance.log_partition(self.law.n_items, alpha)
-            self.log_weights[rows] = logs if moves.weighted else 0.0
+        def log_prior(alpha: float) -> float:
+            return float(prior.log_density(alpha) + prior.log_constant)
 
-        if self._seconds is None or chain > 0:
-            fill(0, self.n_draws)
+        posterior = FullPosterior(self.law, self.alpha, log_prior, self.rng, **kind)
+        if self._seconds is not None:
+            limits = self.n_draws, self._seconds
+            answer = answer_in_time(posterior, *limits, self.rng, started)
+            self._evidence, self._in_time = answer.drawn.log_weights, answer.settings()
+            parts: Iterable[Any] = zip(
+                answer.consensus, answer.alphas, answer.log_weights, strict=True
+            )
+            self.n_chains, self.n_draws = answer.alphas.shape
         else:
-            self._fill_in_time(fill, self._seconds / self.n_chains)
-        self.costs[0] += tally.costs * self.n_draws
-        self._progress(chain + 1, self.n_chains)
-
-    def _fill_in_time(self, fill: Callable[[int, int], None], seconds: float) -> None:
-        """Draws, each time as many as there are, until the next ones would take longer than is
-        left; the other chains have as many as the first."""
-        n_done, left = 0, math.inf
-        while n_done < self.n_draws and left > 0:
-            before, end = time.perf_counter(), min(2 * n_done or FIRST_BATCH, self.n_draws)
-            fill(n_done, end)
-            now, n_done = time.perf_counter(), end
-            left = seconds - (now - self._started) - 2 * (now - before)
-        self.n_draws = n_done
-        self.consensus, self.alphas, self.latent, self.log_weights = (
-            np.ascontiguousarray(each[:, :n_done])
-            for each in (self.consensus, self.alphas, self.latent, self.log_weights)
-        )
-
-    def _proposal(self, tally: RankTally, summed: SummedAlpha, rng: np.random.Generator) -> float:
-        """The alpha at which to draw: for the mean distance of the posterior, which is found from a
-        few draws at the alpha for its smallest distance."""
-        first = summed.low_alpha(tally.distance(tally.best()))
-        law = PseudoMallows.from_tally(tally, first, balanced=True)
-        draws = law.draw_weighted(N_PILOT, rng)
-        return summed.low_alpha(float(draws.weights @ distances_of(tally, draws)))
+            drawn = [posterior.draw(self.n_draws, rng) for rng in self.rng.spawn(self.n_chains)]
+            self._evidence = np.concatenate([draws.log_weights for draws in drawn])
+            parts = ((draws.rankings, draws.alphas, draws.log_weights) for draws in drawn)
+        self._make_arrays()
+        for chain, (rankings, alphas, log_weights) in enumerate(parts):
+            self.consensus[chain, :, 0], self.alphas[chain, :, 0] = rankings, alphas
+            self.log_weights[chain] = log_weights if moves.weighted else 0.0
+        self._sigma = posterior.pseudo.sigma if moves.sigma == "auto" else None
+        self._least_distance = posterior.tally.distance(posterior.best)
+        self.costs[0] = posterior.tally.costs
+        self._progress(1, 1)
 
     def _begin(self, chain: int, rng: np.random.Generator) -> PseudoChain:
         """One cluster begins at the ranking of the mean ranks."""

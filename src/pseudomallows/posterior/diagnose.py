@@ -279,6 +279,8 @@ def check_size(posterior: Posterior) -> Check:
     advice = _advice(posterior) if has_chains else "Raise n_draws, or use method='mcmc'."
     if answer == "yes":
         advice = ""
+    elif _in_time(posterior):
+        advice, is_as_asked = "Give it more time (seconds=).", False
     elif is_as_asked:
         need = int(np.ceil(limit / max(size, 1.0) * posterior.weights.shape[1]))
         advice = f"Raise n_draws to {need} or more, or leave it out."
@@ -293,6 +295,15 @@ def check_size(posterior: Posterior) -> Check:
     return check.warned_of(
         EffectiveSizeWarning, effective_size=size, n_draws=n_draws, size_limit=limit
     )
+
+
+def check_time(posterior: Posterior) -> Check | None:
+    """How far did a fit with a time limit get?"""
+    if not (answer := _in_time(posterior)):
+        return None
+    words = f"When the time was up, {answer['stage']} knew each rank probability to within "
+    words += f"{answer['error']:.2g} (a standard error)."
+    return Check("largest error stated", answer["error"], np.nan, "yes", words, is_note=True)
 
 
 def check_matched(posterior: Posterior) -> Check | None:
@@ -443,6 +454,7 @@ CHECKS: list[Callable[[Posterior], Check | None]] = [
     check_stuck,
     check_mixing,
     check_size,
+    check_time,
     check_matched,
     check_alpha,
     check_one_order,
@@ -506,8 +518,14 @@ def describe_groups(groups: list[list[Any]]) -> str:
 
 def _has_chains(posterior: Posterior) -> bool:
     """Are the draws of Markov chains, or independent with weights?"""
-    is_mcmc = posterior.settings.get("method") == "mcmc"
-    return is_mcmc or not posterior.is_full or posterior.n_clusters > 1
+    settings = posterior.settings
+    has_run = settings.get("method") == "mcmc" or _in_time(posterior).get("stage") == "chains"
+    return has_run or not posterior.is_full or posterior.n_clusters > 1
+
+
+def _in_time(posterior: Posterior) -> dict[str, Any]:
+    """What a fit with a time limit says of its answer."""
+    return dict(posterior.settings.get("in_time", {}))
 
 
 def _largest_rhat(posterior: Posterior) -> float:

@@ -128,6 +128,12 @@ def is_curve(value: Any) -> bool:
     )
 
 
+def is_step(value: Any) -> bool:
+    """A step of a fit with a time limit."""
+    has_all = fields(stage=is_text, seconds=number(), gap=number())
+    return has_all(value) and optional(number())(value.get("error"))
+
+
 SETTINGS: Tests = {
     "kind": tuple(KINDS),
     "is_full": is_flag,
@@ -150,6 +156,7 @@ SETTINGS: Tests = {
         fields(powers=list_of(number(), 2), log_evidence=number(), log_evidence_error=number())
     ),
     "evidence": optional(fields(log_evidence=number(), log_evidence_error=number())),
+    "in_time": optional(fields(stage=is_text, error=number(), steps=list_of(is_step))),
     "votes": optional(fields(p_value=number())),
     "matched": optional(fields(effective_share=number())),
     "model_check": optional(fields(split=number(), z=number())),

@@ -333,9 +333,10 @@ class Options:
     )
     seconds: float | None = option(
         None,
-        "Time limit for full rankings with one cluster: independent draws, each time twice as many "
-        "in all, as long as the next ones need no more time than is left; n_draws at most. How "
-        "many there are depends on the machine.",
+        "Time limit for full rankings with one cluster: independent draws, 25 at least, each time "
+        "twice as many in all, up to n_draws; then exact chains that begin at these; each step if "
+        "it needs no more time than is left. The posterior has the draws of the smallest stated "
+        "error, `settings['in_time']`.",
         ["balanced"],
         lambda case: case.has_weighted_draws,
         check_number,
