@@ -11,18 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.tallies import Counts, Proposals, Ranking, rank_tally
-from ..kernels.streams import CHAIN, start_stream
+from ..distances.tallies import Counts, Ranking, rank_tally
 from ..laws.full import FullLaw
 from ..scores import share_of_ranks
-from .pseudo import PseudoMallows, WeightedDraws
+from .pseudo import Chain, PseudoMallows, WeightedDraws
 from .summed_alpha import SummedAlpha
 
 Floats = NDArray[np.float64]
 N_PILOT = 200  # draws that find the mean distance to some percent of its spread
-N_CHAINS = 4  # whose spread tells their error; as many as a fit by "mcmc" has
-FIRST_BATCH = 25  # of draws, and of sweeps: these tell their spread; then as many as all before
-MOVES = 10  # of a sweep, for each item, as in a fit
+N_CHAINS = 4  # whose spread gives their error; as many as a fit by "mcmc" has
+FIRST_BATCH = 25  # of draws, and of sweeps: their spread is known; then as many as all before
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +82,15 @@ class FullPosterior:
 
 
 class Chains:
-    """Exact chains that begin at draws: moves of the consensus given alpha, then alpha given the
+    """Exact chains that begin at draws: a sweep of the consensus given alpha, then alpha given the
     distance of the consensus."""
 
     def __init__(self, posterior: FullPosterior, draws: FullDraws, rng: np.random.Generator):
         self._posterior, self._rng, self.n_sweeps = posterior, rng, 0
         chosen = rng.choice(len(draws.rankings), N_CHAINS, p=draws.weights)
-        self._states, self._alphas = draws.rankings[chosen], draws.alphas[chosen]
-        self._seeds = rng.integers(2**63, size=N_CHAINS).tolist()
+        self._alphas, seeds = draws.alphas[chosen], rng.integers(2**63, size=N_CHAINS).tolist()
+        starts = zip(draws.rankings[chosen], seeds, strict=True)
+        self._chains = [Chain(posterior.tally, state, seed) for state, seed in starts]
         # the chains may be twice as far from the best as any draw: the grid of alphas still holds
         least = posterior.tally.distance(posterior.best)
         most = 2 * int(posterior.distances(draws.rankings).max()) - least
@@ -99,17 +98,16 @@ class Chains:
 
     def run(self, n_sweeps: int) -> tuple[Ranking, Floats]:
         """The next states: ``consensus[chain, draw, item]`` and ``alphas[chain, draw]``."""
-        posterior, n_items = self._posterior, self._posterior.n_items
-        consensus = np.empty((N_CHAINS, n_sweeps, n_items), dtype=np.int32)
-        alphas, stream = np.empty((N_CHAINS, n_sweeps)), np.empty(1, dtype=np.uint64)
+        posterior = self._posterior
+        consensus = np.empty((N_CHAINS, n_sweeps, posterior.n_items), dtype=np.int32)
+        alphas = np.empty((N_CHAINS, n_sweeps))
         for draw in range(n_sweeps):
-            for state, alpha, seed in zip(self._states, self._alphas, self._seeds, strict=True):
-                start_stream(seed, self.n_sweeps + draw, CHAIN, stream)
-                posterior.tally.move(stream, alpha / n_items, Proposals(MOVES * n_items), state)
+            for number, (chain, alpha) in enumerate(zip(self._chains, self._alphas, strict=True)):
+                consensus[number, draw] = chain.sweep(alpha)
             if posterior.alpha is None:
-                distances = posterior.distances(self._states)
+                distances = posterior.distances(consensus[:, draw])
                 self._alphas = posterior.summed.integrate(distances, self._rng, self._table)[1]
-            consensus[:, draw], alphas[:, draw] = self._states, self._alphas
+            alphas[:, draw] = self._alphas
         self.n_sweeps += n_sweeps
         return consensus, alphas
 

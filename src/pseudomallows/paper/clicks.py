@@ -1,4 +1,4 @@
-"""Users known in part, above all by clicks: their latent rankings (Algorithm 4), the chain that
+"""Clicks and partial rankings: the latent rankings (Algorithm 4), the chain that
 draws these and the consensus in turn (Algorithm 5), and recommendations by counting (section 3.4).
 """
 
@@ -131,12 +131,9 @@ class PseudoChain:
         labels, where = np.zeros(len(users), dtype=np.int32), (self.seeds[0], self.n_sweeps)
         if self._moves.order is None:
             return law.draw_latent(users, labels, clusters, *where)
-        known, latent = (
-            law.everyone.take(users),
-            np.zeros((len(users), law.n_items), dtype=np.int32),
-        )
-        counts = np.zeros((law.n_items, law.n_items), dtype=np.int64)
-        rows, ones = ClickRows(known.starts, known.codes), np.ones(len(users), dtype=np.int64)
+        clicks, counts = law.everyone.take(users), np.zeros((law.n_items, law.n_items), np.int64)
+        latent = np.zeros((len(users), law.n_items), dtype=np.int32)
+        rows, ones = ClickRows(clicks.starts, clicks.codes), np.ones(len(users), dtype=np.int64)
         rate, order = float(self.alpha[0]) / law.n_items, ORDERS[self._moves.order]
         drawn = PseudoLaw(orderings_of(self.before[0]), rate, *where, order)
         drawn.draw(rows, users, ones, counts, latent)
@@ -146,8 +143,8 @@ class PseudoChain:
 def _count_latent(task: Any) -> Counts:
     """``counts[item, rank - 1]`` of latent rankings of the users of a block: by Algorithm 4 in this
     order of visits, or exact ones."""
-    rows, order, is_mine, consensus, alpha, seed, number = task
-    weights = rows.weights if is_mine is None else rows.weights * is_mine
+    rows, order, is_member, consensus, alpha, seed, number = task
+    weights = rows.weights if is_member is None else rows.weights * is_member
     if order is None:
         return rows.count_latent(consensus, alpha, seed, number, weights)
     n_items = len(consensus)
@@ -203,7 +200,7 @@ class PseudoRun:
 
     @property
     def is_best_proved(self) -> bool:
-        """Is the likeliest consensus known?"""
+        """Is the most probable consensus exact?"""
         return self.n_clusters == 1 and isinstance(self.law, FullLaw)
 
     def stuck(self) -> list[int]:
@@ -211,7 +208,7 @@ class PseudoRun:
         return []
 
     def checks(self) -> dict[str, Any]:
-        """The sigma that was found; the evidence, where draws have weights."""
+        """The sigma that was chosen; the evidence, where draws have weights."""
         checks: dict[str, Any] = {} if self._sigma is None else {"sigma": self._sigma}
         if self._moves.weighted and not self.is_markov:
             logs = self._evidence
@@ -282,8 +279,8 @@ class PseudoRun:
         if self.n_clusters == 1:
             consensus, alpha = rank_randomly(self.law.mean_ranks, rng)[None], np.array([self.alpha])
             return PseudoChain(self.law, consensus, alpha, None, self._moves, rng)
-        how = (self.n_clusters, self.alpha, self._prior, self._share_prior)
-        state, memberships, is_unbounded = self._divide(self.law, *how, rng)
+        model = (self.n_clusters, self.alpha, self._prior, self._share_prior)
+        state, memberships, is_unbounded = self._divide(self.law, *model, rng)
         order = np.arange(self.n_clusters)
         if self._reference is not None:
             order = order_like(self._reference, memberships)
@@ -301,10 +298,10 @@ class PseudoRun:
             chain.sweep()
             draw, left = divmod(sweep + 1 - self.warmup, self.thin)
             if draw > 0 and left == 0:
-                place = (number, draw - 1)
-                self.consensus[place], self.alphas[place] = chain.consensus, chain.alpha
+                where = (number, draw - 1)
+                self.consensus[where], self.alphas[where] = chain.consensus, chain.alpha
                 if len(self.kept_rows):
-                    self.latent[place] = chain.latent_of(self.last_rows[self.kept_rows])
+                    self.latent[where] = chain.latent_of(self.last_rows[self.kept_rows])
             self._progress(number * n_sweeps + sweep + 1, self.n_chains * n_sweeps)
         self.costs += np.stack([chain.tally(k).costs for k in range(self.n_clusters)])
 

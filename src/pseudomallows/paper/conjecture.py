@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..distances.mallows import Mallows
-from ..rankings import as_array, check_alpha, check_count
+from ..rankings import check_alpha, check_count
+from .visit_orders import check_order
 
 ROUNDING = 1e-11  # of a difference of costs: at alpha = 0 those of mirrored ranks must be 0
 MOST_ITEMS = 20  # of a sum over 2^n sets of items
@@ -65,14 +66,9 @@ def order_rate(visit_order: ArrayLike, alpha: float) -> Rate:
     >>> order_rate([0, 1, 2], 2.0).is_consistent
     True
     """
-    order = as_array(visit_order, "visit_order")
-    n_items = order.size
-    if order.ndim != 1 or sorted(order.tolist()) != list(range(n_items)):
-        raise ValueError(
-            f"visit_order must hold each of the items 0..{n_items - 1} once, got {order.tolist()}"
-        )
-    costs = mean_costs(n_items, alpha)
-    free = np.ones(n_items, dtype=np.bool_)
+    order = check_order(visit_order)
+    costs = mean_costs(len(order), alpha)
+    free = np.ones(len(order), dtype=np.bool_)
     bottleneck = np.inf
     for item in order:
         bottleneck = min(bottleneck, _gaps(costs, free)[item])

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import distances
-from ..distances.tallies import RankTally
+from ..distances.tallies import Proposals, Ranking, RankTally
 from ..engines.executors import all_cores, blocks
 from ..kernels.pseudo_draws import MOST, Cells, cells_of, draw_consensuses
+from ..kernels.streams import CHAIN, start_stream
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets, room_for_sets
 from ..rankings import (
     as_array,
@@ -31,12 +32,13 @@ from ..rankings import (
 )
 from ..scores import rank_divergence, share_of_ranks, weighted_effective_size
 from .balanced import balance_weights
-from .visit_orders import from_middle, tied_rankings, v_rankings
+from .visit_orders import check_order, from_middle, tied_rankings, v_rankings
 
 EXACT_ITEMS = 16  # up to here sums over all rankings are exact, by 2^n sets of ranks, in 0.1 s
 EXACT_ORDERS = 50_000  # up to here a sum over visit orders is: all 40,320 of 8 items
+MOVES = 10  # of a sweep of a chain, for each item, as in a fit
 SIGMA_DRAWS = 200  # for each sigma that is tried; the divergence sums over n_items rows of them
-MOST_SEEN = 30  # different draws of a law that may be nearly degenerate; more tell the error
+MOST_SEEN = 30  # different draws of a law that may be nearly degenerate; of more the spread is fair
 
 # Of the items: one for all draws, one for each, or a function of (n_draws, rng) that draws them.
 VisitOrders = ArrayLike | Callable[[int, np.random.Generator], ArrayLike]
@@ -133,18 +135,18 @@ class PseudoMallows:
         distance: str = "footrule",
     ):
         rankings = check_rankings(rankings)
-        shares = check_weights(weights, len(rankings))
-        if not shares.any():
+        counts = check_weights(weights, len(rankings))
+        if not counts.any():
             raise ValueError("all weights are 0: at least one must be more")
         tally = check_rank_tally(distances.get(distance).tally(rankings.shape[1]), distance)
-        tally.add(rankings, shares)
+        tally.add(rankings, counts)
         self._set(tally, check_alpha(alpha), check_sigma(sigma), balanced)
 
     @classmethod
     def from_tally(
         cls, tally: RankTally, alpha: float, sigma: float | str = 0.0, balanced: bool = False
     ) -> PseudoMallows:
-        """The same from a tally of the rankings, which is trusted."""
+        """The same from a tally of the rankings, which is not checked."""
         self = cls.__new__(cls)
         self._set(tally, alpha, sigma, balanced)
         return self
@@ -299,7 +301,7 @@ class PseudoMallows:
     def redraw(
         self, consensus: NDArray[np.int32], n_candidates: int, rng: np.random.Generator
     ) -> NDArray[np.int32]:
-        """Choose by weight among the given consensus and fresh draws.
+        """Choose by weight among this consensus and fresh draws.
 
         Iterated sampling-importance-resampling (Andrieu, Lee and Vihola 2018): a move that leaves
         the exact posterior as it is, whatever the quality of the draws.
@@ -332,29 +334,20 @@ class PseudoMallows:
         if len(consensus) != self.n_items:
             raise ValueError(f"ranking must have {self.n_items} items, got {len(consensus)}")
         if visit_order is not None:
-            orders = self._check_order(visit_order)[None]
+            orders = check_order(visit_order, self.n_items)[None]
         else:
             orders = self._all_visit_orders()
         values = self._log_probabilities(consensus, orders)
         return float(np.logaddexp.reduce(values) - math.log(len(orders)))
 
-    def _check_order(self, visit_order: ArrayLike) -> NDArray[np.int64]:
-        order = as_array(visit_order, "visit_order")
-        if order.shape != (self.n_items,) or sorted(order.tolist()) != list(range(self.n_items)):
-            raise ValueError(
-                f"visit_order must hold each of the items 0..{self.n_items - 1} once, "
-                f"got {order.tolist()}"
-            )
-        return order.astype(np.int64)
-
     def _check_orders(
         self, visit_order: VisitOrders, n_draws: int, rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """An order for each draw."""
-        given = visit_order(n_draws, rng) if callable(visit_order) else visit_order
-        orders = as_array(given, "visit_order")
+        asked = visit_order(n_draws, rng) if callable(visit_order) else visit_order
+        orders = as_array(asked, "visit_order")
         if orders.ndim < 2:
-            return np.tile(self._check_order(orders), (n_draws, 1))
+            return np.tile(check_order(orders, self.n_items), (n_draws, 1))
         wanted = (n_draws, self.n_items)
         if orders.shape != wanted:
             raise ValueError(
@@ -393,7 +386,7 @@ class PseudoMallows:
     def rank_probabilities(self, visit_order: ArrayLike) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` given the visit order, exact, up to 16 items."""
         self._check_exact()
-        return self._sum_over_rankings(self._check_order(visit_order))[1]
+        return self._sum_over_rankings(check_order(visit_order, self.n_items))[1]
 
     def _sum_over_rankings(self, order: NDArray[np.int64]) -> tuple[float, NDArray[np.float64]]:
         """The ELBO, but for a constant, and the rank probabilities, given the visit order."""
@@ -443,7 +436,7 @@ class PseudoMallows:
         Exact for up to 16 items and a given visit order, unless `n_draws` asks for draws.
         """
         if n_draws is None and visit_order is not None and self.n_items <= EXACT_ITEMS:
-            elbo, marginals = self._sum_over_rankings(self._check_order(visit_order))
+            elbo, marginals = self._sum_over_rankings(check_order(visit_order, self.n_items))
             log_evidence = posterior_by_subsets(self.posterior_weights, marginals)
             return Evidence(elbo - self._balance_constant, float(log_evidence), 0.0, math.inf)
         draws, orders = self._draw_along(1000 if n_draws is None else n_draws, rng, visit_order)
@@ -461,10 +454,10 @@ class PseudoMallows:
         seen = np.unique(rankings, axis=0)
         if len(seen) > MOST_SEEN:
             return 0.0
-        shares = np.zeros(len(orders))
+        drawn = np.zeros(len(orders))
         for ranking in seen:
-            shares += np.exp(self._log_probabilities(ranking, orders))
-        unseen = max(float(1 - shares.mean()), np.finfo(float).eps)
+            drawn += np.exp(self._log_probabilities(ranking, orders))
+        unseen = max(float(1 - drawn.mean()), np.finfo(float).eps)
         if unseen * len(rankings) > 3:
             return 0.0
         logs, n_items = self._log_weights, self.n_items
@@ -473,6 +466,22 @@ class PseudoMallows:
         if self.balanced:  # each item to come adds a factor to a weight and to the denominator
             most -= n_items * (n_items - 1) * math.log(1 - MOST)
         return unseen * most
+
+
+class Chain:
+    """An exact chain of the consensus: sweeps of swaps."""
+
+    def __init__(self, tally: RankTally, state: Ranking, seed: int):
+        self.tally, self.state, self.seed, self.n_sweeps = tally, state.copy(), seed, 0
+        self._stream = np.empty(1, dtype=np.uint64)
+
+    def sweep(self, alpha: float) -> Ranking:
+        """The consensus after its next sweep."""
+        start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
+        n_items = self.tally.n_items
+        self.tally.move(self._stream, alpha / n_items, Proposals(MOVES * n_items), self.state)
+        self.n_sweeps += 1
+        return self.state.copy()
 
 
 def check_rank_tally(tally: Any, distance: str) -> RankTally:

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..distances.tallies import Proposals
-from ..kernels.streams import CHAIN, start_stream
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets, room_for_sets
 from ..rankings import (
-    as_array,
     as_rng,
     check_count,
     check_number,
@@ -19,8 +16,8 @@ from ..rankings import (
     rank_randomly,
 )
 from ..scores import FLOOR, rank_divergence, share_of_ranks
-from .pseudo import PseudoMallows
-from .visit_orders import draw_v_ranking
+from .pseudo import Chain, PseudoMallows
+from .visit_orders import check_order, draw_v_ranking
 
 MOST_ITEMS = 20  # up to here by sums over 2^n sets of ranks: a million
 LEAST = 1e-12  # sets of ranks less likely than this are left out: below what rounding shows
@@ -226,12 +223,7 @@ def _start(law: PseudoMallows, start: ArrayLike | None, rng: np.random.Generator
     if start is None:
         mean_ranking = rank_randomly(law.tally.rank_sums(), rng)
         return orderings_of(draw_v_ranking(mean_ranking, rng))
-    order = as_array(start, "start")
-    if order.shape != (law.n_items,) or sorted(order.tolist()) != list(range(law.n_items)):
-        raise ValueError(
-            f"start must hold each of the items 0..{law.n_items - 1} once, got {order.tolist()}"
-        )
-    return order.astype(np.int64)
+    return check_order(start, law.n_items, "start")
 
 
 def single_moves(order: Order, divergence: float, measure: Divergence) -> NDArray[np.float64]:
@@ -284,13 +276,8 @@ def _reference(law: PseudoMallows, rng: np.random.Generator) -> NDArray[np.float
     if law.n_items <= MOST_ITEMS:
         posterior_by_subsets(law.posterior_weights, reference)
         return reference
-    stream, consensus = np.empty(1, dtype=np.uint64), law.tally.best()
-    start_stream(int(rng.integers(2**63)), 0, CHAIN, stream)
-    draws = np.empty((REFERENCE_DRAWS, law.n_items), dtype=np.int32)
-    for draw in draws:
-        law.tally.move(stream, law.alpha / law.n_items, Proposals(10 * law.n_items), consensus)
-        draw[:] = consensus
-    return share_of_ranks(draws)
+    chain = Chain(law.tally, law.tally.best(), int(rng.integers(2**63)))
+    return share_of_ranks(np.array([chain.sweep(law.alpha) for _ in range(REFERENCE_DRAWS)]))
 
 
 def _drawn_divergence(

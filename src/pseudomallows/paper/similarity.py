@@ -12,7 +12,6 @@ from ..distances.footrule import FOOTRULE
 from ..distances.mallows import Mallows
 from ..laws.full import FullLaw
 from ..laws.law import Law
-from ..rankings import as_rng
 
 # Users agree on everything: a share of n exp(-2 alpha / n) does not, 2 in a million of 1,000 items.
 HIGHEST_ALPHA = 1e4
@@ -26,19 +25,6 @@ def expected_similarity(n_items: int, alpha: float) -> float:
     """
     means = FOOTRULE.expected_ranks(n_items, alpha)
     return float((means**2).sum() / _squared_norm(n_items))
-
-
-def simulated_similarity(
-    n_items: int,
-    alphas: ArrayLike,
-    n_users: int = 500,
-    rng: np.random.Generator | int | None = None,
-) -> NDArray[np.float64]:
-    """The paper's way to the same curve: simulate a data set for each alpha of a grid."""
-    rng = as_rng(rng)
-    consensus = np.arange(1, n_items + 1)
-    draws = (Mallows(consensus, alpha).draw(n_users, rng) for alpha in np.atleast_1d(alphas))
-    return np.array([mean_similarity(rankings.sum(axis=0), n_users) for rankings in draws])
 
 
 def mean_similarity(rank_sums: NDArray[np.floating] | NDArray[np.integer], n_users: int) -> float:

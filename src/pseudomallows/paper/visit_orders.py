@@ -7,9 +7,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V
 from ..posterior import names
-from ..rankings import as_rng, check_ranking, orderings_of, rank_randomly
+from ..rankings import as_array, as_rng, check_ranking, orderings_of, rank_randomly
 
 ORDERS = dict(zip(names.ORDERS, (UNIFORM, V, TOP_BOTTOM), strict=True))  # of a user's items
+
+
+def check_order(
+    visit_order: ArrayLike, n_items: int | None = None, name: str = "visit_order"
+) -> NDArray[np.int64]:
+    """An order of the items 0, 1, ..., n_items - 1; of any number of them without `n_items`."""
+    order = as_array(visit_order, name)
+    n_items = order.size if n_items is None else n_items
+    if order.shape != (n_items,) or sorted(order.tolist()) != list(range(n_items)):
+        raise ValueError(
+            f"{name} must hold each of the items 0..{n_items - 1} once, got {order.tolist()}"
+        )
+    return order.astype(np.int64)
 
 
 def v_rankings(ranking: ArrayLike) -> NDArray[np.int32]:
