@@ -252,10 +252,10 @@ def summarise(rows: list[paper.Row]) -> str:
         ]
         lines.append(f"alpha {alpha:g}: {', '.join(bases)}")
         for name in COLOURS:
-            mine = paper.select(own, method=name)
-            times, hits, _ = means(mine, "accuracy")
-            _, gaps, _ = means(mine, "calibration_error")
-            _, distances, _ = means(mine, "distance")
+            of_method = paper.select(own, method=name)
+            times, hits, _ = means(of_method, "accuracy")
+            _, gaps, _ = means(of_method, "calibration_error")
+            _, distances, _ = means(of_method, "distance")
             cells = zip(times, hits, gaps, distances, strict=True)
             parts = [f"{t:.2f} s {a:.1%} ece {e:.3f} d {d:.0f}" for t, a, e, d in cells]
             lines.append(f"  {name:17} {' | '.join(parts)}")

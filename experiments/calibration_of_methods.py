@@ -52,7 +52,7 @@ WARMUP = 200  # from a poor start alpha may need 150
 N_BINS = 21
 REPLICATIONS, SEED = 1000, 20_180_418
 BAND = 0.99
-FAILURE = 1e-4  # a smaller p-value is no accident among some thirty
+FAILURE = 1e-4  # a smaller p-value is no sampling variation among some thirty
 
 ROOT = Path(__file__).resolve().parents[1]
 CSV_NAME = "calibration_of_methods.csv"
@@ -240,12 +240,14 @@ def draw_figure(rows: list[Row], path: Path) -> None:
     counts = count_places(rows)
     methods = list(dict.fromkeys(method for method, _, _ in counts))
     figure = Figure(figsize=(12, 9.6))
-    halves = figure.add_gridspec(1, 2, left=0.12, right=0.99, top=0.83, bottom=0.02, wspace=0.05)
-    for half, (data, title) in zip(halves, DATA.items(), strict=True):
-        grid = half.subgridspec(len(methods), len(QUANTITIES), wspace=0.08, hspace=0.15).subplots()
+    columns = figure.add_gridspec(1, 2, left=0.12, right=0.99, top=0.83, bottom=0.02, wspace=0.05)
+    for column, (data, title) in zip(columns, DATA.items(), strict=True):
+        grid = column.subgridspec(
+            len(methods), len(QUANTITIES), wspace=0.08, hspace=0.15
+        ).subplots()
         for panel, (method, quantity) in zip(grid.flat, product(methods, QUANTITIES), strict=True):
             draw_panel(panel, counts.get((method, data, quantity)))
-        label_half(grid, title, methods if data == "full" else [])
+        label_columns(grid, title, methods if data == "full" else [])
     label_figure(figure, rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=100)
@@ -266,7 +268,7 @@ def draw_panel(panel: Axes, bins: Array | None) -> None:
     panel.text(N_BINS, 2.55, f"p = {p:.2g}", color=colour, ha="right")
 
 
-def label_half(grid: Array, title: str, methods: list[str]) -> None:
+def label_columns(grid: Array, title: str, methods: list[str]) -> None:
     """The names of the quantities above, those of the methods, if any, on the left."""
     for panel, quantity in zip(grid[0], QUANTITIES.values(), strict=True):
         panel.set_title(quantity, fontsize=11, pad=10)

@@ -193,11 +193,11 @@ def by_halves(split: Split, rng: np.random.Generator) -> Found:
     shown, shape = split.shown, (split.shown.n_users, split.k)
     hidden = pm.Preferences.from_clicks(split.hidden, users=shown.users, items=shown.items)
     items, probabilities = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-    halves = np.array_split(rng.permutation(shown.n_users), 2)
-    for mine, others in (halves, halves[::-1]):
+    groups = np.array_split(rng.permutation(shown.n_users), 2)
+    for own, others in (groups, groups[::-1]):
         posterior = pm.fit(shown, "personal", held_out=hidden.take(others), rng=rng)
-        found = pm.recommend(posterior, split.k, users=shown.users[mine].tolist())
-        items[mine], probabilities[mine] = found.items, found.probabilities
+        found = pm.recommend(posterior, split.k, users=shown.users[own].tolist())
+        items[own], probabilities[own] = found.items, found.probabilities
     return Found(items, probabilities)
 
 
@@ -303,7 +303,7 @@ class Study:
             begin = time.process_time()
             found = way()
             seconds = time.process_time() - begin + (self.seconds if name == SOFT else 0.0)
-            yield from self.judge(name, found, seconds)
+            yield from self.score(name, found, seconds)
 
     def ways(self) -> dict[str, Callable[[], Found]]:
         """All methods."""
@@ -333,25 +333,25 @@ class Study:
         factors = lambda: by_scores(split, als(train, seed, **tuned["als"]), rng)  # noqa: E731
         return ways | {"item-kNN": knn, "ALS": factors}
 
-    def judge(self, name: str, found: Found, seconds: float) -> Iterator[paper.Row]:
+    def score(self, name: str, found: Found, seconds: float) -> Iterator[paper.Row]:
         """Hits, over users, and stated against observed."""
         hidden = self.split.hidden
         hits = np.take_along_axis(hidden, np.maximum(found.items, 0), axis=1)
         hits &= found.items >= 0
-        judged = hidden.any(axis=1)
-        shares = hits[judged].mean(axis=1)
-        row = {"part": "accuracy", "method": name, "accuracy": shares.mean()}
-        row |= {"error": shares.std(ddof=1) / np.sqrt(len(shares)), "seconds": seconds}
+        has_hidden = hidden.any(axis=1)
+        rates = hits[has_hidden].mean(axis=1)
+        row = {"part": "accuracy", "method": name, "accuracy": rates.mean()}
+        row |= {"error": rates.std(ddof=1) / np.sqrt(len(rates)), "seconds": seconds}
         row |= {"longest": found.longest}
         if found.probabilities is None:
             yield row
             return
-        given = judged[:, None] & (found.items >= 0)
-        table = calibrate(found.probabilities[given], hits[given].astype(float))
+        is_shown = has_hidden[:, None] & (found.items >= 0)
+        table = calibrate(found.probabilities[is_shown], hits[is_shown].astype(float))
         yield row | {"calibration_error": table.error}
         for stated, observed, count in zip(table.stated, table.observed, table.counts, strict=True):
-            place = {"stated": stated, "observed": observed, "count": int(count)}
-            yield {"part": "calibration", "method": name} | place
+            row = {"stated": stated, "observed": observed, "count": int(count)}
+            yield {"part": "calibration", "method": name} | row
 
 
 def run(setting: dict, seed: int, msweb: Path | None = None) -> list[paper.Row]:

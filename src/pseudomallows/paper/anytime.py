@@ -18,9 +18,9 @@ from .pseudo import Chain, PseudoMallows, WeightedDraws
 from .summed_alpha import SummedAlpha
 
 Floats = NDArray[np.float64]
-N_PILOT = 200  # draws that find the mean distance to some percent of its spread
+N_PILOT = 200  # draws that give the mean distance to 7 % of its spread
 N_CHAINS = 4  # whose spread gives their error; as many as a fit by "mcmc" has
-FIRST_BATCH = 25  # of draws, and of sweeps: their spread is known; then as many as all before
+FIRST_BATCH = 25  # of draws, and of sweeps, for an error of 0.1; then as many as all before
 
 
 @dataclass(frozen=True, eq=False)
