@@ -160,6 +160,19 @@ def test_elbo_and_evidence_by_draws_agree_with_the_exact_ones():
     assert drawn.divergence == pytest.approx(exact.divergence, abs=0.1)
 
 
+@pytest.mark.parametrize(("n_users", "alpha"), [(100, 1), (100, 2), (20, 3)])
+def test_the_evidence_of_balanced_draws_is_that_of_sums_over_all_rankings(n_users, alpha):
+    rankings = pm.Mallows(np.arange(1, 17), alpha).draw(n_users, rng=2)
+    drawn = pm.PseudoMallows(rankings, alpha, balanced=True).evidence(n_draws=4000, rng=1)
+    error = 1 / math.sqrt(drawn.effective_size)
+    assert error < 0.03
+    exact, wrong = (
+        pm.PseudoMallows(rankings, value).evidence(np.arange(16)).log_evidence
+        for value in (alpha, 1.01 * alpha)
+    )
+    assert abs(drawn.log_evidence - exact) < 4 * error < abs(drawn.log_evidence - wrong)
+
+
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize(("alpha", "typical"), [(2, 0.2), (4, 1e-4), (6, 1e-9)])
 def test_the_error_of_the_elbo_is_honest_for_nearly_degenerate_laws(alpha, typical, balanced):
