@@ -40,23 +40,20 @@ Floats = NDArray[np.float64]
 N_CANDIDATES = 20
 
 
-@dataclass(frozen=True)
-class PseudoLaw:
-    """How Algorithm 4 draws the latent rankings: what its tasks need besides the rows."""
-
-    ordering: Counts
-    rate: float
-    seed: int
-    number: int
-    order: int
-
-    def draw(
-        self, clicks: ClickRows, numbers: Counts, weights: Counts, counts: Counts, latent: Ranking
-    ) -> None:
-        """Add the ranks of these users to `counts`, and put their rankings into `latent`, if it has
-        rows."""
-        streams = Streams(self.seed, self.number, numbers, weights)
-        draw_users(streams, clicks, self.ordering, self.rate, self.order, counts, latent)
+def draw_latent(
+    clicks: ClickRows,
+    streams: Streams,
+    consensus: Ranking,
+    alpha: float,
+    order: str,  # in which a user's items are visited
+    latent: Ranking,
+) -> Counts:
+    """Algorithm 4: draw latent rankings, into `latent` if it has rows, and count them:
+    ``counts[item, rank - 1]``."""
+    ordering, rate = orderings_of(consensus), alpha / len(consensus)
+    counts = np.zeros((len(consensus), len(consensus)), dtype=np.int64)
+    draw_users(streams, clicks, ordering, rate, ORDERS[order], counts, latent)
+    return counts
 
 
 @dataclass(frozen=True)
@@ -104,12 +101,14 @@ class PseudoChain:
             tallies: Any = law.tallies(self.labels, len(self.alpha))
             return rank_tally(tallies[cluster].known)
         where = (self.consensus[cluster], float(self.alpha[cluster]), self.seeds[cluster])
-        order = None if self._moves.order is None else ORDERS[self._moves.order]
         messages = [
             (None if self.labels is None else self.labels[rows] == cluster, *where, self.n_sweeps)
             for rows in law.slices
         ]
-        tasks = [(rows, order, *each) for rows, each in zip(law.blocks, messages, strict=True)]
+        tasks = [
+            (rows, self._moves.order, *each)
+            for rows, each in zip(law.blocks, messages, strict=True)
+        ]
         counts = sum(law.executor.map(_count_latent, tasks))
         return RankTally(prices, np.asarray(counts))
 
@@ -131,12 +130,10 @@ class PseudoChain:
         labels, where = np.zeros(len(users), dtype=np.int32), (self.seeds[0], self.n_sweeps)
         if self._moves.order is None:
             return law.draw_latent(users, labels, clusters, *where)
-        clicks, counts = law.everyone.take(users), np.zeros((law.n_items, law.n_items), np.int64)
-        latent = np.zeros((len(users), law.n_items), dtype=np.int32)
-        rows, ones = ClickRows(clicks.starts, clicks.codes), np.ones(len(users), dtype=np.int64)
-        rate, order = float(self.alpha[0]) / law.n_items, ORDERS[self._moves.order]
-        drawn = PseudoLaw(orderings_of(self.before[0]), rate, *where, order)
-        drawn.draw(rows, users, ones, counts, latent)
+        clicks, latent = law.everyone.take(users), np.zeros((len(users), law.n_items), np.int32)
+        rows = ClickRows(clicks.starts, clicks.codes)
+        streams = Streams(*where, users, np.ones(len(users), dtype=np.int64))
+        draw_latent(rows, streams, self.before[0], float(self.alpha[0]), self._moves.order, latent)
         return latent
 
 
@@ -147,12 +144,8 @@ def _count_latent(task: Any) -> Counts:
     weights = rows.weights if is_member is None else rows.weights * is_member
     if order is None:
         return rows.count_latent(consensus, alpha, seed, number, weights)
-    n_items = len(consensus)
-    counts = np.zeros((n_items, n_items), dtype=np.int64)
-    nobody = np.empty((0, n_items), dtype=np.int32)
-    law = PseudoLaw(orderings_of(consensus), alpha / n_items, seed, number, order)
-    law.draw(rows.clicks, rows.numbers, weights, counts, nobody)
-    return counts
+    streams, nobody = Streams(seed, number, rows.numbers, weights), np.empty((0, 0), dtype=np.int32)
+    return draw_latent(rows.clicks, streams, consensus, alpha, order, nobody)
 
 
 class PseudoRun:
@@ -367,14 +360,13 @@ def count_next(
     draws, k = check_rankings(consensus, "consensus"), check_count(k, "k")
     if draws.shape[1] != clicks.n_items:
         raise ValueError(f"consensus must have {clicks.n_items} items, got {draws.shape[1]}")
-    rate = check_alpha(alpha) / clicks.n_items
-    seed, visits = int(as_rng(rng).integers(2**63)), ORDERS[check_name(order, "order", ORDERS)]
-    numbers, ones = np.arange(clicks.n_users), np.ones(clicks.n_users, dtype=np.int64)
+    alpha, order = check_alpha(alpha), check_name(order, "order", ORDERS)
+    seed = int(as_rng(rng).integers(2**63))
+    users, ones = np.arange(clicks.n_users), np.ones(clicks.n_users, dtype=np.int64)
     rows, n_clicks = slice_clicks(clicks, slice(0, clicks.n_users)), clicks.n_clicks[:, None]
-    counts = np.zeros((clicks.n_items, clicks.n_items), dtype=np.int64)
     ranks = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
     hits = np.zeros(ranks.shape)
-    for number, ordering in enumerate(orderings_of(draws)):
-        PseudoLaw(ordering, rate, seed, number, visits).draw(rows, numbers, ones, counts, ranks)
+    for number, ranking in enumerate(draws):
+        draw_latent(rows, Streams(seed, number, users, ones), ranking, alpha, order, ranks)
         hits += (ranks > n_clicks) & (ranks <= n_clicks + k)
     return hits / len(draws)
