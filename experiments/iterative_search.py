@@ -23,7 +23,7 @@ from pseudomallows.scores import share_of_ranks
 
 CASES = [(15, 500, 2.5), (15, 500, 1.0), (20, 500, 2.5)]
 SETTINGS = paper.Settings(
-    reduced={"cases": CASES, "n_sets": 20, "n_iterations": 50, "n_draws": 200, "n_drawn": 5},
+    reduced={"cases": CASES, "n_sets": 5, "n_iterations": 50, "n_draws": 200, "n_drawn": 3},
     full={"cases": CASES, "n_sets": 20, "n_iterations": 100, "n_draws": 200, "n_drawn": 20},
     smallest={
         "cases": [(7, 500, 1.0)],

@@ -21,7 +21,7 @@ SIGMAS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0)
 PAPER = {"n_users": 100, "n_items": 20, "alphas": (1.0, 2.0), "sigmas": SIGMAS}
 SETTINGS = paper.Settings(
     reduced=PAPER | {"n_sets": 5, "n_draws": 10_000},
-    full=PAPER | {"n_sets": 20, "n_draws": 50_000},
+    full=PAPER | {"n_sets": 10, "n_draws": 50_000},
     smallest={
         "n_users": 60,
         "n_items": 10,

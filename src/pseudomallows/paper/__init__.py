@@ -8,6 +8,7 @@ differently is in docs/paper/errata.md.
 from ..scores import rank_divergence
 from .clicks import count_next
 from .conjecture import Rate, best_order, count_consistent_orders, mean_costs, order_rate
+from .mixture_evidence import mixture_evidence
 from .pseudo import PseudoMallows
 from .search import Search, marginal_divergence, search
 from .visit_orders import draw_v_ranking, v_rankings
@@ -22,6 +23,7 @@ __all__ = [
     "draw_v_ranking",
     "marginal_divergence",
     "mean_costs",
+    "mixture_evidence",
     "order_rate",
     "rank_divergence",
     "search",

@@ -40,15 +40,15 @@ class FullPosterior:
     def __init__(
         self,
         law: FullLaw,
+        tally: Any,  # of its users, or of some of them
         alpha: float | None,
         log_prior: Callable[[float], float],
         rng: np.random.Generator,
         **kind: Any,  # of the Pseudo-Mallows law
     ):
-        tallies: Any = law.tallies(None, 1)
-        self.tally, self.n_items = rank_tally(tallies[0].known), law.n_items
+        self.tally, self.n_items = rank_tally(tally.known), law.n_items
         self.alpha, self.best = alpha, self.tally.best()
-        self.summed = SummedAlpha(law.distance, law.n_items, tallies[0].n_users, log_prior)
+        self.summed = SummedAlpha(law.distance, law.n_items, tally.n_users, log_prior)
         self._rng, self._kind = rng, kind
 
     @cached_property
@@ -79,6 +79,14 @@ class FullPosterior:
             alphas = np.full(n_draws, self.alpha)
             logs += summed.log_constant(self.alpha)
         return FullDraws(draws.rankings, logs, alphas)
+
+    def log_density(self, consensuses: Ranking, alphas: Floats, n_draws: int) -> Floats:
+        """Log posterior density of some parameters; the constant is known from so many draws."""
+        logs = self.draw(n_draws, self._rng).log_weights
+        constant = np.logaddexp.reduce(logs) - math.log(n_draws) + math.lgamma(self.n_items + 1)
+        values = -alphas / self.n_items * self.distances(consensuses) - constant
+        parts = [self.summed.log_prior(a) + self.summed.log_constant(a) for a in alphas.tolist()]
+        return np.asarray(values + parts)
 
 
 class Chains:

@@ -245,7 +245,9 @@ class PseudoRun:
         def log_prior(alpha: float) -> float:
             return float(prior.log_density(alpha) + prior.log_constant)
 
-        posterior = FullPosterior(self.law, self.alpha, log_prior, self.rng, **kind)
+        posterior = FullPosterior(
+            self.law, self.law.tallies(None, 1)[0], self.alpha, log_prior, self.rng, **kind
+        )
         if self._seconds is not None:
             limits = self.n_draws, self._seconds
             answer = answer_in_time(posterior, *limits, self.rng, started)

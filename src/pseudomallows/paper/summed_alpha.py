@@ -38,7 +38,7 @@ class SummedAlpha:
         log_prior: Callable[[float], float],  # log density of alpha
     ):
         self._distance, self.n_items, self.n_users = distance, n_items, n_users
-        self._log_prior = log_prior
+        self.log_prior = log_prior
 
     def log_constant(self, alpha: float) -> float:
         """Log likelihood of a consensus at distance 0."""
@@ -47,7 +47,7 @@ class SummedAlpha:
     def _logs(self, log_alphas: Floats) -> Floats:
         """Log density of the logarithm of alpha, and of the rankings at distance 0."""
         alphas = np.exp(log_alphas).tolist()
-        parts = [self._log_prior(alpha) + self.log_constant(alpha) for alpha in alphas]
+        parts = [self.log_prior(alpha) + self.log_constant(alpha) for alpha in alphas]
         return np.asarray(np.array(parts) + log_alphas)
 
     def table(self, distances: NDArray[np.int64]) -> tuple[Floats, Floats]:
