@@ -16,7 +16,7 @@ import atheris
 with atheris.instrument_imports(include=["pseudomallows", "csv"]):
     import pseudomallows as pm
     from pseudomallows.data import source, text
-    from pseudomallows.data.wide import KINDS
+    from pseudomallows.data.columns import KINDS
 
 NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.cat", "x.npz", "x.parquet", "x.csv.gz", "x")
 PLAIN_FRAME = text.plain_frame

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows.data import arrays
+from pseudomallows.data import archive
 
 TABLE = np.array([[1, 0, 2, 0], [0, 0, 0, 1], [1, 1, 0, 0]])
 CSR = {"format": b"csr", "shape": [2, 3], "data": [1, 1, 1, 1]}
 CSR |= {"indices": [0, 2, 0, 1], "indptr": [0, 2, 4]}
+DAMAGED = "this is a sparse matrix that is damaged: "  # and why, in the words of SciPy
 COO = {"format": b"coo", "shape": [2, 3], "data": [1, 1], "row": [0, 1], "col": [2, 0]}
 
 
@@ -43,30 +44,27 @@ def test_room_beyond_the_last_row_is_not_read(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indptr": [0, 1000, 4]}, "must be 3 numbers that rise from 0 .*, got 3: .0, 1000, 4."),
-        ({"indptr": [0, -5, 4]}, "must be 3 numbers that rise from 0"),
-        ({"indptr": [0, 10**7, 4]}, "must be 3 numbers that rise from 0"),
-        (
-            {"indptr": [0, 2, 10**7]},
-            "rise from 0 to 4, the number of indices, got 3: .0, 2, 1",
-        ),
-        ({"indptr": [1, 2, 4]}, "must be 3 numbers that rise from 0"),
-        ({"indptr": [0, 4]}, "must be 3 numbers that rise from 0 .*, got 2"),
-        ({"indptr": np.array([0, 2**64 - 5, 4], np.uint64)}, "must be 3 numbers that rise"),
+        ({"indptr": [0, 1000, 4]}, DAMAGED),
+        ({"indptr": [0, -5, 4]}, DAMAGED),
+        ({"indptr": [0, 10**7, 4]}, DAMAGED),
+        ({"indptr": [0, 2, 10**7]}, DAMAGED),
+        ({"indptr": [1, 2, 4]}, DAMAGED),
+        ({"indptr": [0, 4]}, DAMAGED),
+        ({"indptr": np.array([0, 2**64 - 5, 4], np.uint64)}, DAMAGED),
         ({"format": [b"csr", b"csc"]}, "must be csr, csc or coo, got .b.csr., b.csc."),
         ({"indptr": []}, "'indptr' of a sparse matrix must be whole numbers, got float64"),
         ({"indptr": [0.0, 2.0, 4.0]}, "'indptr' of a sparse matrix must be whole numbers"),
-        ({"indices": [0, 2, 0, 3]}, r"column 3 of a sparse matrix is not in 0\.\.2"),
-        ({"indices": [0, 2, 0, -1]}, r"column -1 of a sparse matrix is not in 0\.\.2"),
+        ({"indices": [0, 2, 0, 3]}, DAMAGED),
+        ({"indices": [0, 2, 0, -1]}, DAMAGED),
         ({"indices": [[0, 2, 0, 1]]}, "'indices' of a sparse matrix is missing, or has not one"),
-        ({"data": [1, 1]}, "as many indices as numbers, got 4 and 2"),
+        ({"data": [1, 1]}, DAMAGED),
         ({"data": ["a"] * 4}, "'data' of a sparse matrix must be numbers, got <U1"),
         ({"data": [1, 1, np.nan, 1]}, "must be 0 .* or more"),
         ({"shape": [2]}, "must be two numbers, got .2."),
         ({"shape": [-2, 3]}, "must be two numbers"),
-        ({"shape": [2, 10**15]}, "2 x 1000000000000000 does not fit into memory"),
-        ({"shape": [10**15, 3]}, "1000000000000000 x 3 does not fit into memory"),
-        ({"shape": [3, 3]}, "must be 4 numbers that rise"),
+        ({"shape": [2, 10**15]}, "2 x 1000000000000000: .* of memory"),
+        ({"shape": [10**15, 3]}, "1000000000000000 x 3: .* of memory"),
+        ({"shape": [3, 3]}, DAMAGED),
         ({"format": b"bsr"}, r"must be csr, csc or coo, got 'bsr': use \.tocsr"),
         ({"format": [b"csr"] * 2}, "x.npz"),
     ],
@@ -82,10 +80,10 @@ def test_forged_matrices_are_refused(tmp_path, changes, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"row": [0, 5]}, r"row 5 of a sparse matrix is not in 0\.\.1"),
-        ({"col": [0, -1]}, r"column -1 of a sparse matrix is not in 0\.\.2"),
-        ({"col": [0]}, "as many rows as columns and numbers, got 2, 1 and 2"),
-        ({"shape": [10**15, 3]}, "does not fit into memory"),
+        ({"row": [0, 5]}, DAMAGED),
+        ({"col": [0, -1]}, DAMAGED),
+        ({"col": [0]}, DAMAGED),
+        ({"shape": [10**15, 3]}, "of memory, and"),
     ],
 )
 def test_forged_lists_of_cells_are_refused(tmp_path, changes, message):
@@ -129,7 +127,7 @@ def test_any_numbers_are_a_sound_matrix_or_refused(tmp_path, data):
         "indptr": np.array(data.draw(small), np.int64),
     }
     try:
-        found = arrays.sparse_matrix(forged)
+        found = archive.sparse_matrix(forged)
     except ValueError:
         return
     kind = sparse.csr_array if forged["format"] == b"csr" else sparse.csc_array

@@ -1,5 +1,7 @@
 """Results as data frames: of the library that the data came in, or of the one that is asked for."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,12 @@ narwhals = pytest.importorskip("narwhals")
 LOG = {"user": ["ann", "ann", "bob", "eve", "eve"], "item": ["tea", "rum", "tea", "ale", "tea"]}
 RANKS = {"tea": [1, 1, 2], "rum": [2, 3, 1], "ale": [3, 2, 3]}
 LIBRARIES = ["pandas", "polars", "pyarrow"]
+EVERY_LIBRARY = [*LIBRARIES, "modin", "duckdb", "datasets"]
 
 
 def native(columns, library):
-    pytest.importorskip(library)
-    return narwhals.from_dict(columns, backend=library).to_native()
+    pytest.importorskip("modin.pandas" if library == "modin" else library)
+    return make_frame(columns, library)
 
 
 def library_of(frame):
@@ -22,10 +25,16 @@ def library_of(frame):
 
 
 def as_dict(frame):
+    if library_of(frame) == "duckdb":
+        frame = frame.to_arrow_table()
+    if library_of(frame) == "datasets":
+        return frame.to_dict()
+    if library_of(frame) == "modin":
+        frame = frame.modin.to_pandas()
     return narwhals.from_native(frame).to_dict(as_series=False)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", EVERY_LIBRARY)
 def test_results_are_frames_of_the_library_that_the_clicks_came_in(library, tmp_path):
     prefs = pm.Preferences.from_clicks(native(LOG, library))
     posterior = pm.fit(prefs, "pseudo", alpha=2, n_clusters=2, rng=1)
@@ -45,7 +54,7 @@ def test_results_are_frames_of_the_library_that_the_clicks_came_in(library, tmp_
         assert as_dict(results[2]) == as_dict(pm.recommend(fit, 2).to_frame("polars"))
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", EVERY_LIBRARY)
 def test_every_kind_of_data_remembers_its_library(library):
     tall = {"user": ["ann"] * 2, "item": ["tea", "ale"], "clicked": [1, 0]}
     pairs = {"user": ["ann"] * 2, "better": ["tea", "ale"], "worse": ["rum", "rum"]}
@@ -99,6 +108,7 @@ def test_names_of_several_types_become_text(library):
     assert as_dict(make_frame({"name": pairs}, library))["name"] == ["('a', 1)", "('b', 2)"]
 
 
+@pytest.mark.skipif(find_spec("modin") is not None, reason="modin is installed here")
 def test_a_library_that_is_not_installed_is_named():
     with pytest.raises(ModuleNotFoundError, match="frames of modin need modin: pip install modin"):
         make_frame({"n": [1]}, "modin")

@@ -169,7 +169,7 @@ def test_names_may_hold_users_and_items_without_clicks():
         ([[1, 0]], {"users": 5}, "users must be a list of names"),
         ({}, {}, "clicks is empty"),
         ([[1], [0]], {}, "at least 2 items, got 1"),
-        ({"a": "tea"}, {}, "clicks of 'a' must be a list of items"),
+        ({"a": "tea"}, {}, r"clicks\['a'\] must be a list of items"),
         ({"a": ["x"]}, {"items": ["y", "z"]}, "unknown item: 'x'; known are"),
         ({"a": ["x"]}, {"users": ["b"]}, "unknown user: 'a'"),
         (pd.DataFrame(FRAME)[:0], {}, "clicks is empty"),

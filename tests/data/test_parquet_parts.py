@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from pseudomallows.cli import main
 from pseudomallows.data import SizeTable
-from pseudomallows.data.parquet_parts import load_part
+from pseudomallows.data.parquet import load_part
 from pseudomallows.laws.law import MOST_VALUE, UNITS, exact_sum
 
 pq = pytest.importorskip("pyarrow.parquet")

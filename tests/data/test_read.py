@@ -11,8 +11,8 @@ from scipy import sparse
 
 import pseudomallows as pm
 from helpers import cells_of
+from pseudomallows.data.columns import KINDS
 from pseudomallows.data.read import read_as
-from pseudomallows.data.wide import KINDS
 
 POTATOES = "user,ale,gin,rum\nann,1,2,3\nbob,3,,1\n"
 

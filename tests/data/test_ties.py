@@ -172,9 +172,9 @@ def test_a_tuple_among_the_items_is_a_name():
 @pytest.mark.parametrize(
     ("ordering", "message"),
     [
-        (["a", ["b", "a"]], r"orderings\[0\] has 'a' twice"),
+        (["a", ["b", "a"]], r"orderings\[0\]: 'a' is there twice"),
         (["a", ["b", None], "c"], "missing entry in a tie"),
-        (["a", [], "c"], "missing entry before its end"),
+        (["a", [], "c"], "place 2 is empty, but later ones are not"),
         (["a", ["b", ["c", "d"]]], r"a tie within a tie: \['c', 'd'\]"),
     ],
 )

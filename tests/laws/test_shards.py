@@ -5,7 +5,7 @@ import pytest
 
 import pseudomallows as pm
 from law_cases import relabel
-from pseudomallows.data.parquet_parts import Parts
+from pseudomallows.data.parquet import Parts
 from pseudomallows.laws.block_laws import ClickBlocks
 from pseudomallows.laws.kendall_clicks import KendallClicks
 from pseudomallows.laws.law import Clusters

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple, cast
 
 from ..data.atomic import check_target
 from ..data.blocks import Clicks, Rankings
-from ..data.columns import Layout
+from ..data.columns import KINDS, Layout
 from ..data.more_clicks import named_like
 from ..data.pairs import Pairs
 from ..data.read import read_as
-from ..data.wide import KINDS
 from ..distances import DISTANCES
 from ..engines.executors import Executor, Threads
 from ..personal.personal_fit import Fit

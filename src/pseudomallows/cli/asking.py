@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.more_clicks import name_like
-from ..data.parquet_parts import Parts
+from ..data.parquet import Parts
 from ..data.read import read
 from ..data.write import check_table, write_table
 from ..engines.executors import Threads

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..data.columns import KINDS
 from ..data.read import read_as
 from ..data.splits import time_in_words
-from ..data.wide import KINDS
 from ..data.write import as_text
 from ..personal.personal_fit import Fit, PersonalFit
 from ..personal.save_personal import load

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data.datasets import simulate_clicks, simulate_rankings
-from ..data.parquet_parts import Parts, split
+from ..data.parquet import Parts, split
 from ..data.write import check_table, write_table
 from ..engines.executors import Threads
 from ..personal.save_personal import load

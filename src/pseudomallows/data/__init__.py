@@ -4,7 +4,7 @@ from .blocks import Clicks, Rankings, SizeTable, check_clicks
 from .checks import check_known, rows_of_names
 from .mixed import KINDS, Mixed
 from .pairs import Pairs
-from .parquet_parts import Parts, split
+from .parquet import Parts, split
 from .preferences import (
     AbsentItemsWarning,
     ColumnWarning,

@@ -4,6 +4,7 @@ Each array is a .npy file, as `numpy.savez` writes them. Before one is read, wha
 compared with what the archive holds of it, and with the memory that there is.
 """
 
+import io
 import json
 import math
 import zipfile
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.memory import as_size, available_memory
+from .checks import check_memory
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -128,3 +130,57 @@ class Archive:
                 return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
         except Exception as error:
             raise WrongFileError(f"has a damaged array {name!r}: {error}") from None
+
+
+# Files of NumPy and SciPy
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def read_npz(content: bytes) -> Arrays:
+    """The arrays of a file; none of them with objects in it."""
+    with open_archive(io.BytesIO(content)) as archive:
+        return {name: archive.array(name) for name in archive.arrays}
+
+
+def sparse_matrix(arrays: Arrays) -> Any:
+    """The matrix that `scipy.sparse.save_npz` has written, or what is wrong with it.
+
+    SciPy believes what such a file says, until it is asked to check it.
+    """
+    from scipy import sparse
+
+    shape, data = _numbers(arrays, "shape", "iu").tolist(), _numbers(arrays, "data", "biuf")
+    if len(shape) != 2 or min(shape) < 0:
+        raise ValueError(f"the shape of a sparse matrix must be two numbers, got {shape}")
+    size = "{} x {}".format(*shape)
+    check_memory(64 * sum(shape), f"a sparse matrix of {size}: its names")  # some 64 bytes each
+    most = max(1_000_000, 100 * len(data))  # more are nearly all empty
+    if sum(shape) > most:
+        raise ValueError(
+            f"a sparse matrix of {size} with {len(data)} numbers is nearly empty, and may have "
+            f"{most} rows and columns: drop the empty ones"
+        )
+    kind = arrays["format"].item() if arrays["format"].size == 1 else arrays["format"].tolist()
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
+    if kind not in ("csr", "csc", "coo"):
+        raise ValueError(f"a sparse matrix must be csr, csc or coo, got {kind!r}: use .tocsr()")
+    names = ("row", "col") if kind == "coo" else ("indices", "indptr")
+    places = [_numbers(arrays, name, "iu").astype(np.int64) for name in names]
+    make = getattr(sparse, f"{kind}_array")
+    try:
+        matrix = make((data, tuple(places)) if kind == "coo" else (data, *places), shape=shape)
+        if kind != "coo":
+            matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"this is a sparse matrix that is damaged: {error}") from None
+    return matrix
+
+
+def _numbers(arrays: Arrays, name: str, kinds: str) -> NDArray[Any]:
+    if name not in arrays or arrays[name].ndim != 1:
+        raise ValueError(f"{name!r} of a sparse matrix is missing, or has not one axis")
+    if arrays[name].dtype.kind not in kinds:
+        wanted = "whole numbers" if kinds == "iu" else "numbers"
+        raise TypeError(f"{name!r} of a sparse matrix must be {wanted}, got {arrays[name].dtype}")
+    return arrays[name]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engines.memory import as_size, available_memory
 
-NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
+NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NaT", "NULL", "null", "None"))
 
 
 class TooLargeError(ValueError):
@@ -132,14 +132,14 @@ def text_of(value: Any) -> str:
     """A cell as text: whole numbers without a point, missing ones empty."""
     if isinstance(value, str):
         return value.strip()
-    if value is None or value != value:
+    if isinstance(value, list | dict):
+        raise ValueError(f"a cell holds {str(value)[:40]}: wanted one value in each")
+    if is_missing(value):
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, bool):
         return "1" if value else "0"
-    if isinstance(value, list | dict):
-        raise ValueError(f"a cell holds {str(value)[:40]}: wanted one value in each")
     if isinstance(value, bytes):  # text whose writer has not said so, or else an id
         text = value.decode(errors="replace")
         value = text if text.isprintable() and "\ufffd" not in text else value.hex()

@@ -90,6 +90,8 @@ def parts(name: Hashable) -> set[str]:
 
 # Kinds
 
+KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks", "pairs", "impressions")
+
 
 def is_long(names: Sequence[Hashable]) -> bool:
     """Whether there are columns for user and item."""
@@ -138,6 +140,29 @@ def refuse_pairs(names: Sequence[Hashable]) -> None:
 
 
 # Columns
+
+
+def is_user_word(name: Hashable) -> bool:
+    """Whether a first column of this name is that of the users."""
+    header = word(name)
+    return header in ("", "id", "name", "nr", "no", "row", "index") or header.endswith("id")
+
+
+def user_column(names: Sequence[Hashable]) -> int | None:
+    """The column of the users in a table with a row for each, -1 for none; None if the names do not
+    show it.
+
+    >>> [user_column(names) for names in (["tea", "user"], ["a", "1st", "2nd"], ["tea", "ale"])]
+    [1, 0, None]
+    """
+    for place, name in enumerate(names):
+        if word(name) in USER:
+            return place
+    if names and is_user_word(names[0]):
+        return 0
+    if len(names) > 2 and are_places(names[1:]):
+        return 0 if place_of(names[0]) is None else -1
+    return None
 
 
 def find_columns(

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..distances.mallows import Mallows
 from ..engines.executors import interruptible
-from ..engines.memory import as_size, available_memory
 from ..rankings import as_rng, check_count, check_name, check_number
 from .blocks import Clicks, Rankings
+from .checks import check_memory
 from .preferences import Preferences
 
 FRUITS = ["apricot", "banana", "cherry", "damson", "elderberry", "fig", "grape", "hazelnut"]
@@ -194,12 +194,9 @@ def _draw_rankings(
     """The consensus, or one for each cluster, the users' rankings and their clusters."""
     n_users, n_items = check_count(n_users, "n_users"), check_count(n_items, "n_items", 2)
     # Rankings are there four times on the way, with their order and what is shown of them.
-    needed, available = 4 * 4 * n_users * n_items, available_memory()
-    if available is not None and needed > available:
-        raise ValueError(
-            f"{n_users:,} users and {n_items:,} items need {as_size(needed)} of memory, and "
-            f"{as_size(available)} are available: at most {available // (16 * n_items):,} users fit"
-        )
+    check_memory(
+        4 * 4 * n_users * n_items, f"{n_users:,} users and {n_items:,} items", ": take fewer"
+    )
     alphas: list[float] = np.atleast_1d(np.asarray(alpha)).tolist()
     if not alphas:
         raise ValueError("alpha must be a number, or one for each cluster, got none")

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -9,7 +10,13 @@ import numpy as np
 
 from ..markup import N_PRINTED, plain
 
-BACKENDS = ("pandas", "polars", "pyarrow", "modin")  # libraries whose frames can be made
+# Libraries whose frames are made of those of another: this other, the module, and what makes one.
+OF_OTHERS = {
+    "modin": ("pandas", "modin.pandas", "DataFrame"),
+    "duckdb": ("pyarrow", "duckdb", "from_arrow"),
+    "datasets": ("pyarrow", "datasets", "Dataset"),
+}
+BACKENDS = ("pandas", "polars", "pyarrow", *OF_OTHERS)  # libraries whose frames can be made
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,8 +40,9 @@ class Tabular(ABC):
         return f"{type(self).__name__}\n{self.to_rows()}"
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """The same as a data frame of "pandas", "polars", "pyarrow" or "modin"; by default of the
-        library that the data came in, else of pandas if it is installed, else of polars."""
+        """The same as a data frame of "pandas", "polars", "pyarrow" or "modin", a relation of
+        "duckdb" or a data set of "datasets" (Hugging Face); by default of the library that the
+        data came in, else of pandas if it is installed, else of polars."""
         return make_frame(self.to_columns(), backend, self.backend)
 
 
@@ -76,12 +84,15 @@ def make_frame(columns: dict[str, Any], backend: str | None, usual: str | None =
     if backend not in BACKENDS:
         names = ", ".join(map(repr, BACKENDS))
         raise ValueError(f"backend must be one of {names}, got {backend!r}")
-    library: Any = backend
     import narwhals as nw
 
+    library: Any
+    library, module, maker = OF_OTHERS.get(backend, (backend, "", ""))
     typed = {name: typed_column(values) for name, values in columns.items()}
     try:
-        return nw.from_dict(typed, backend=library).to_native()
+        make = getattr(import_module(module), maker) if module else None
+        made = nw.from_dict(typed, backend=library).to_native()
+        return made if make is None else make(made)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"frames of {backend} need {error.name}: pip install {backend}", name=error.name

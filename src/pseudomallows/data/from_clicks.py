@@ -1,6 +1,6 @@
 """Clicks from matrices, data frames and dicts."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._warn import warn
 from ..rankings import as_array, check_weights, numeric_table
 from .blocks import Clicks, keep_core
-from .checks import NO_NAME, check_known, check_n_items, check_names, codes_of, text_of
+from .checks import NO_NAME, check_n_items, check_names, text_of
 from .columns import USUAL, Layout, is_long, rating_column, time_column
 from .doubts import TRUTH, Counts, advice_on, suspects
 from .preferences import ColumnWarning, IgnoredColumnWarning
@@ -22,8 +22,10 @@ from .table import (
     as_codes,
     distinct,
     is_frame,
+    is_table,
     join_names,
     table_of,
+    table_of_lists,
     table_of_rows,
 )
 from .times import TimeColumn, given_times
@@ -60,8 +62,13 @@ def _clicks_of(
 ) -> Clicks:
     users, items = given
     if isinstance(layout.columns, list | tuple):
-        clicks, layout = _named_rows(clicks, layout.columns), replace(layout, columns=None)
-        return clicks_of_table(clicks, weights, users, items, times, layout)
+        if is_table(clicks):
+            raise ValueError("columns as a list is for rows without names: give a dict for a frame")
+        table, layout = (
+            table_of_rows("clicks", clicks, layout.columns),
+            replace(layout, columns=None),
+        )
+        return clicks_of_table(table, weights, users, items, times, layout)
     if is_frame(clicks):
         return clicks_of_table(table_of("clicks", clicks), weights, users, items, times, layout)
     if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
@@ -76,19 +83,6 @@ def _clicks_of(
     check_n_items(n_items)
     names = check_names(users, n_users, "users"), check_names(items, n_items, "items")
     return clicks_of_pairs(rows, columns, weights, *names, when)
-
-
-def _named_rows(rows: Any, names: Sequence[Hashable]) -> Table:
-    """Rows like (user, item, time), as a table."""
-    if is_frame(rows) or isinstance(rows, Mapping):
-        raise ValueError("columns as a list is for rows without names: give a dict for a frame")
-    listed = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
-    for place, row in enumerate(listed):
-        if not isinstance(row, list | tuple) or len(row) != len(names):
-            raise ValueError(
-                f"clicks must have rows of {', '.join(map(str, names))}, got {row!r} in row {place}"
-            )
-    return table_of_rows("clicks", listed, names)
 
 
 def _clicks_of_matrix(
@@ -217,8 +211,10 @@ def clicks_of_table(
 ) -> Clicks:
     """From a long table, a row for each click; `is_said` if the caller said that these are clicks,
     so that a column of positions says nothing more."""
-    names = table.names if table.is_file else table.checked(layout.names)
-    places, at_time = table.find("clicks", names), time_column(names)
+    if not table.is_file:  # of files, they are named as they are opened
+        table = replace(table, names=table.checked(layout.names))
+    names = table.names
+    places, at_time = table.find("clicks"), time_column(names)
     rating = -1 if layout.min_rating is None else table.checked(rating_column, names)
     # All columns that matter are read at once.
     is_named = isinstance(layout.columns, Mapping) and "time" in layout.columns
@@ -295,37 +291,27 @@ def _clicks_of_dict(
     times: Any,
     layout: Layout,
 ) -> Clicks:
-    for user, listed in clicks.items():
-        if isinstance(listed, str) or not isinstance(listed, Iterable):
-            raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
-    lists = [list(listed) for listed in clicks.values()]
+    """Columns of one length, or a list of items for each user."""
     if layout.columns is not None or layout.min_rating is not None or is_long(list(clicks)):
-        if len({len(listed) for listed in lists}) == 1:
-            columns = table_of("clicks", clicks)
-            return clicks_of_table(columns, weights, users, items, times, layout)
+        lengths = {len(values) for values in clicks.values() if hasattr(values, "__len__")}
+        if len(lengths) == 1:
+            table = table_of("clicks", clicks)
+            return clicks_of_table(table, weights, users, items, times, layout)
         if len(clicks) == 2:
             one, other = clicks
             raise ValueError(
                 f"clicks has the keys {one!r} and {other!r}, but not as many users as items: give "
                 "columns of equal length, or a dict {user: [item, ...]}"
             )
-    everybody = check_names(list(clicks) if users is None else users, None, "users")
-    owners = codes_of(list(clicks), everybody)
-    check_known(owners, list(clicks), "user")
-    rows = np.repeat(owners, [len(listed) for listed in lists])
-    listed = [(name,) for some in lists for name in some]
-    coded = table_of_rows("clicks", listed, ["item"]).coded_table({"item": 0})
-    coded.refuse_gaps()
-    (codes,), item_names = join_names([coded.columns["item"]], items, "item")
     if times is not None:
         if not isinstance(times, Mapping):
             raise TypeError(f"times must be a dict, as clicks is, got {type(times).__name__}")
-        for user, some in zip(clicks, lists, strict=True):
+        for user, some in clicks.items():
             if user not in times or len(times[user]) != len(some):
                 raise ValueError(f"times must have {len(some)} times for {user!r}, one an item")
         times = [time for user in clicks for time in times[user]]
-    when = _given_times(times, len(rows), "click")
-    return clicks_of_pairs(rows, codes, weights, everybody, item_names, when)
+    table = table_of_lists("clicks", clicks, ["item"])
+    return clicks_of_table(table, weights, list(clicks) if users is None else users, items, times)
 
 
 def clicks_of_pairs(

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,16 @@ from .checks import check_n_items, codes_of
 from .columns import is_pairs, side_words, word
 from .doubts import NO, YES
 from .pairs import Pairs, pairs_of_entries, votes_of
-from .table import Coded, CodedTable, Table, is_table, join_names, table_of, table_of_rows
+from .table import (
+    Coded,
+    CodedTable,
+    Table,
+    is_table,
+    join_names,
+    table_of,
+    table_of_lists,
+    table_of_rows,
+)
 
 TIE = re.compile(r"tied?(\(?both(bad|good)\)?)?|both(bad|good)?|neither|draw|equal|same")
 ONE, OTHER, NEITHER = range(3)  # which side won
@@ -28,14 +36,13 @@ Names = Sequence[Hashable] | None
 def pairs_of_anything(pairs: Any, weights: ArrayLike | None, users: Names, items: Names) -> Pairs:
     """See :meth:`Preferences.from_pairs`."""
     if not is_table(pairs):
-        return pairs_of_table(_table_of_rows(pairs), weights, users, items)
-    if isinstance(pairs, Mapping) and not is_pairs(list(pairs)):
-        everybody = list(pairs) if users is None else users
-        return pairs_of_table(_table_of_dict(pairs), weights, everybody, items)
-    return pairs_of_table(table_of("pairs", pairs), weights, users, items)
-
-
-# Forms
+        table = _table_of_rows(pairs)
+    elif isinstance(pairs, Mapping) and not is_pairs(list(pairs)):
+        users = list(pairs) if users is None else users
+        table = table_of_lists("pairs", pairs, ["better", "worse"])
+    else:
+        table = table_of("pairs", pairs)
+    return pairs_of_table(table, weights, users, items)
 
 
 def _table_of_rows(pairs: Any) -> Table:
@@ -44,46 +51,11 @@ def _table_of_rows(pairs: Any) -> Table:
     rows = pairs.tolist() if isinstance(pairs, np.ndarray) else list(pairs)
     if not rows:
         raise ValueError(f"pairs is empty: {FORMS}")
-    width = _width(rows[0])
-    wanted = {2: "(better, worse)", 3: "(user, better, worse)"}
-    if width not in wanted:
-        words = " or ".join(wanted.values())
-        raise ValueError(f"pairs[0] must be {words}, got {str(rows[0])[:80]}: {FORMS}")
-    wrong = next((at for at, row in enumerate(rows) if _width(row) != width), None)
-    if wrong is not None:
-        raise ValueError(
-            f"pairs[{wrong}] must be {wanted[width]}, as pairs[0] is, got {str(rows[wrong])[:80]}"
-        )
-    names = ["user", "better", "worse"][-width:]
-    return replace(table_of_rows("pairs", rows, names), at="pairs[{}]".format)
-
-
-def _width(row: Any) -> int:
-    """Number of entries of a row, -1 if it is none."""
-    return len(row) if isinstance(row, list | tuple | np.ndarray) else -1
-
-
-def _table_of_dict(pairs: Mapping[Any, Any]) -> Table:
-    """Comparisons by user."""
-    for user, listed in pairs.items():
-        if isinstance(listed, str) or not isinstance(listed, Iterable):
-            raise TypeError(
-                f"pairs[{user!r}] must be a list of (better, worse), got {listed!r}: {FORMS}"
-            )
-    everybody = list(pairs)
-    lists = [list(listed) for listed in pairs.values()]
-    places = [(row, at) for row, listed in enumerate(lists) for at in range(len(listed))]
-
-    def where(row: int) -> str:
-        owner, at = places[row]
-        return f"pairs[{everybody[owner]!r}][{at}]"
-
-    rows = [pair for listed in lists for pair in listed]
-    wrong = next((at for at, pair in enumerate(rows) if _width(pair) != 2), None)
-    if wrong is not None:
-        raise ValueError(f"{where(wrong)} must be (better, worse), got {str(rows[wrong])[:80]}")
-    rows = [(everybody[owner], *pair) for (owner, _), pair in zip(places, rows, strict=True)]
-    return replace(table_of_rows("pairs", rows, ["user", "better", "worse"]), at=where)
+    width = len(rows[0]) if isinstance(rows[0], list | tuple | np.ndarray) else 0
+    if width not in (2, 3):
+        wanted = "(better, worse) or (user, better, worse)"
+        raise ValueError(f"pairs[0] must be {wanted}, got {str(rows[0])[:80]}: {FORMS}")
+    return table_of_rows("pairs", rows, ["user", "better", "worse"][-width:])
 
 
 # Comparisons

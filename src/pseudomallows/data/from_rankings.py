@@ -1,83 +1,420 @@
-"""Rankings from tables of ranks, data frames and lists of items."""
+"""Rankings from arrays, lists and tables; and clicks, from a table with a column for each item."""
 
-from collections.abc import Hashable, Iterable, Sequence
-from functools import partial
-from typing import Any
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._warn import warn
 from ..rankings import check_weights
-from .blocks import Rankings
-from .checks import check_n_items, check_names, is_missing
-from .columns import USER, are_places, order_of_places, place_of, refuse_pairs, word
-from .preferences import ZeroBasedWarning
-from .table import Column, is_frame, order_of, table_of
-from .ties import check_tied_ranks, fill_last_rank
+from .blocks import Clicks, Rankings
+from .checks import check_memory, check_n_items, check_names, is_missing, text_of
+from .columns import (
+    KINDS,
+    USER,
+    are_places,
+    find_sides,
+    is_long,
+    is_user_word,
+    order_of_places,
+    place_of,
+    refuse_pairs,
+    user_column,
+    word,
+    words_in,
+)
+from .preferences import ColumnWarning, Preferences, ZeroBasedWarning
+from .table import (
+    HEADER,
+    Column,
+    Table,
+    as_codes,
+    distinct,
+    is_frame,
+    join_names,
+    order_of,
+    table_of,
+    texts_of,
+)
+from .text import COMMA
+from .ties import UNCLEAR, check_tied_ranks, fill_last_rank
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NO_HEADER = (
+    "there is no header: name the items in the first line; of clicks, say header=False, and "
+    "columns=['user', 'item', ...]"
+)
+NO_PLACE = (
+    "{!r} is no known place: name the columns of places rank1, rank2, ..., and the column of users "
+    "'user'"
+)
+NO_RANK = ("na", "nan", "n/a", "null", "none", "-", ".", "?")  # in lower case; as is an empty cell
+YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+NO_ITEM = words_in(  # columns that are hardly one of an item
+    "age sex gender weight time timestamp date count counts quantity qty plays playcount nclicks "
+    "frequency"
+)
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"  # in lower case
+Names = Sequence[Hashable] | None
 
 
-def rankings_of_table(
-    rankings: Any,
-    weights: ArrayLike | None,
-    users: Sequence[Hashable] | None,
-    items: Sequence[Hashable] | None,
+def rankings_of_anything(
+    rankings: Any, weights: ArrayLike | None, users: Names, items: Names
 ) -> Rankings:
     """See :meth:`Preferences.from_rankings`."""
-    if is_frame(rankings):
-        if users is None and hasattr(rankings, "index") and rankings.index.is_unique:
-            users = list(rankings.index)
-        table = table_of("rankings", rankings)
-        refuse_pairs(table.names)
-        names = table.names if items is None else check_names(items, len(table.names), "items")
-        items = list(names)
-        strange = [name for name in items if name not in table.names]
-        if strange:
-            raise ValueError(
-                f"items has {strange[0]!r}, which is not a column; the columns are "
-                f"{table.names[:5]}: to rename them use .rename(items=...)"
+    if not is_frame(rankings):
+        return _checked(check_tied_ranks(rankings), rankings, weights, users, items)
+    if users is None and hasattr(rankings, "index") and rankings.index.is_unique:
+        users = list(rankings.index)
+    table = table_of("rankings", rankings)
+    table.checked(refuse_pairs)
+    return Wide(table, table.all_columns()).rankings(weights, users, items)
+
+
+def orderings_of_anything(
+    orderings: Any, weights: ArrayLike | None, users: Names, items: Names
+) -> Rankings:
+    """See :meth:`Preferences.from_orderings`."""
+    if not is_frame(orderings):
+        return _rankings_of_lists(orderings, weights, users, items)
+    table = table_of("orderings", orderings)
+    return Wide(table, table.all_columns()).orderings(weights, users, items)
+
+
+def read_wide(table: Table, kind: str | None) -> tuple[Rankings | Clicks, str]:
+    """The data of a table with a row for each user, and their kind: as said, or as the cells
+    show."""
+    table.checked(refuse_pairs)
+    wide, names = Wide(table, table.all_columns()), table.names
+    try:
+        chosen = kind or wide.recognise()
+        if chosen == "orderings":
+            return wide.orderings(), chosen
+        table.check_names(range(len(names)))
+        if is_long(names):
+            shown = ", ".join(map(str, names[:5]))
+            raise table.error(f"the header {shown} is that of a long table", HEADER)
+        return wide.clicks() if chosen == "wide-clicks" else wide.rankings(), chosen
+    except ValueError as error:
+        words = [word(name) for name in names]
+        has_users = len(words) == 3 and bool(USER & set(words))
+        if kind is None and has_users and find_sides(words):
+            advice = "if these are comparisons, name the columns user, better and worse"
+            raise ValueError(f"{error}; {advice}") from None
+        raise
+
+
+@dataclass(frozen=True, eq=False)
+class Wide:
+    """A table with a row for each user, all its columns at hand."""
+
+    table: Table
+    columns: list[Column]
+
+    @cached_property
+    def texts(self) -> "pl.Series":
+        """All cells as text, column after column, null for those that are missing."""
+        import polars as pl
+
+        n_rows, n_columns = len(self.columns[0]), len(self.columns)
+        words = f"{self.table.title}: {n_rows:,} rows and {n_columns:,} columns"
+        check_memory(8 * n_rows * n_columns, words)
+        is_text = [not isinstance(c, list) and c.dtype == pl.String for c in self.columns]
+        listed = zip(self.columns, is_text, strict=True)
+        return texts_of(pl.concat([c if is_plain else texts_of(c) for c, is_plain in listed]))
+
+    def column(self, place: int) -> "pl.Series":
+        """The texts of a column."""
+        return self.texts.slice(place * len(self.columns[0]), len(self.columns[0]))
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The number in each cell ``[row, place]``, yes as 1 and no as 0; NaN for none."""
+        import polars as pl
+
+        if all(not isinstance(c, list) and c.dtype.is_numeric() for c in self.columns):
+            floats = [column.cast(pl.Float64).to_numpy() for column in self.columns]
+            return np.column_stack(floats)
+        texts = self.texts.str.to_lowercase().replace(YES_NO)
+        texts = texts.set(~texts.str.contains(NUMBER), None).str.strip_prefix("+")
+        numbers = texts.cast(pl.Float64).to_numpy()
+        return np.asarray(numbers.reshape(len(self.columns), -1).T)
+
+    @cached_property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Which cells ``[row, place]`` are not missing."""
+        is_missing = self.texts.is_null() | self.texts.str.to_lowercase().is_in(NO_RANK)
+        return ~is_missing.fill_null(True).to_numpy().reshape(len(self.columns), -1).T
+
+    def user_column(self) -> int:
+        """The column of the users, -1 for none; if the header does not show it, it is the first, if
+        most of its cells are no numbers."""
+        found = user_column(self.table.names)
+        if found is None and self.table.is_file:
+            is_known = self.is_known[:, 0]
+            is_text = is_known & np.isnan(self.numbers[:, 0])
+            found = 0 if is_text.sum() > is_known.sum() / 2 else -1
+        return -1 if found is None else found
+
+    def users(self, place: int, users: Names = None) -> Names:
+        """The names of the users, which are all different: of a column, unless they are given."""
+        if place < 0 or users is not None:
+            return users
+        seen: dict[Any, int] = {}
+        for row, value in enumerate(self.columns[place]):
+            name = self.table.name_of(value)
+            if name is None:
+                raise self.table.error("the user has no name", row)
+            if name in seen:
+                where = self.table.at(seen[name])
+                raise self.table.error(f"user {name!r} is there already, at {where}", row)
+            seen[name] = row
+        return list(seen)
+
+    # What is it?
+
+    def recognise(self) -> str:
+        """The kind of a table, by its header and its values; what may be two is refused."""
+        self._refuse_odd_place()
+        first, header = self.user_column(), [str(name) for name in self.table.names]
+        shown = ", ".join(header[:5])
+        names = [name for at, name in enumerate(header) if at != first]
+        rest = [at for at in range(len(self.columns)) if at != first]
+        is_known, numbers = self.is_known[:, rest], self.numbers[:, rest]
+        places = are_places(names)
+        if (is_known & ~np.isnan(numbers)).sum() >= max(is_known.sum() / 2, 1):
+            if places:
+                raise self.table.error(
+                    f"the header {shown} may name items or places: say which by kind='rankings' or "
+                    "kind='orderings'",
+                    HEADER,
+                )
+            if all(is_number(name) for name in names):
+                raise self.table.error(NO_HEADER, HEADER)
+            return self._ranks_or_clicks(numbers)
+        if places:
+            return "orderings"
+        self._refuse_decimal_comma(self.texts)
+        names = [name for name in header if word(name) not in USER]
+        strange = [name for name in names if place_of(name) is None]
+        if len(strange) < len(names):
+            raise self.table.error(NO_PLACE.format(strange[0]), HEADER)
+        raise self.table.error(
+            f"cannot tell from the header what this is, {shown!r}: name the columns user and item "
+            "(and rank), or rank1, rank2, ..., or user, better and worse; or say which is which "
+            "with columns={'user': ..., 'item': ...}, with header=False if there is none; or give "
+            f"kind, one of {', '.join(KINDS)}",
+            HEADER,
+        )
+
+    def _refuse_odd_place(self) -> None:
+        """Refuse a first column beside those of places that is none, and none of users, by the
+        items in it."""
+        first, *others = self.table.names
+        if user_column(self.table.names) != 0 or not are_places(others) or is_user_word(first):
+            return
+        n_rows = len(self.columns[0])
+        items = set(self.texts[:n_rows].drop_nulls()) & set(self.texts[n_rows:].drop_nulls())
+        if items and not any(map(is_number, items)):
+            raise self.table.error(NO_PLACE.format(first), HEADER)
+
+    def _ranks_or_clicks(self, numbers: NDArray[np.float64]) -> str:
+        """Of a table of numbers; one that may be counts is not guessed."""
+        if np.isin(numbers, (0, 1)).sum() == (~np.isnan(numbers)).sum():
+            return "wide-clicks"
+        for row in np.flatnonzero((numbers == 0).any(axis=1)):
+            known = np.sort(numbers[row][numbers[row] != 0])
+            known = known[~np.isnan(known)]
+            if not np.array_equal(known, np.arange(1, len(known) + 1)):
+                raise self.table.error(
+                    "these numbers, some of them 0, may be counts: say which by "
+                    "kind='wide-clicks', or kind='rankings' (and leave empty what has no rank)",
+                    int(row),
+                )
+        return "rankings"
+
+    def _refuse_decimal_comma(self, texts: "pl.Series", row: int = 0) -> None:
+        """Refuse a number that is written with a comma, in some cells, the first of that row."""
+        wrong = texts.str.contains(COMMA).fill_null(False)
+        if wrong.any():
+            at = int(wrong.arg_max() or 0)
+            problem = f"{texts[at][:40]!r} has a decimal comma: write a point, or whole numbers"
+            raise self.table.error(problem, (row + at) % len(self.columns[0]))
+
+    # Ranks and clicks, a column for each item
+
+    def rankings(
+        self, weights: ArrayLike | None = None, users: Names = None, items: Names = None
+    ) -> Rankings:
+        """Rankings by ranks; `items` are columns, in this order."""
+        first, places, ranks = self._cells(items)
+        _check_ranks(self.table, places, ranks)
+        names = [self.table.names[place] for place in places]
+        return _checked(check_tied_ranks(ranks), ranks, weights, self.users(first, users), names)
+
+    def clicks(self) -> Clicks:
+        """Clicks by numbers above 0."""
+        first, places, numbers = self._cells()
+        numbers = np.nan_to_num(numbers)
+        _check_cells(self.table, places, numbers, numbers < 0, "0 or more")
+        names = [self.table.names[place] for place in places]
+        return Preferences.from_clicks(numbers > 0, users=self.users(first), items=names)
+
+    def _cells(self, items: Names = None) -> tuple[int, list[int], NDArray[np.float64]]:
+        """The columns of the users and of the items, and the numbers of these."""
+        table, first = self.table, self.user_column()
+        places = [place for place in range(len(self.columns)) if place != first]
+        if items is not None:
+            strange = [name for name in items if name not in table.names]
+            if strange:
+                raise ValueError(
+                    f"items has {strange[0]!r}, which is not a column; the columns are "
+                    f"{table.names[:5]}: to rename them use .rename(items=...)"
+                )
+            places = [table.names.index(name) for name in items]
+        for place in places:
+            name = table.names[place]
+            if name == "":
+                raise table.error(f"column {place + 1} has no name in the header")
+            if word(name) in NO_ITEM:
+                message = f"column {name!r} is read as an item: leave it out if it is not one"
+                warn(ColumnWarning(f"{table.title}: {message}"))
+        numbers = self.numbers[:, places]
+        if np.isnan(numbers).any():
+            wrong = np.argwhere(self.is_known[:, places] & np.isnan(numbers))
+            if len(wrong):
+                row, at = wrong[0].tolist()
+                text = self.column(places[at])[row]
+                self._refuse_decimal_comma(self.column(places[at])[row : row + 1], row)
+                name = table.names[places[at]]
+                raise table.error(f"wanted a number, got {text[:40]!r}", row, name)
+        if np.isinf(numbers).any():
+            raise table.error("there are numbers too large to be ranks")
+        return first, places, numbers
+
+    # Items, a column for each place
+
+    def orderings(
+        self, weights: ArrayLike | None = None, users: Names = None, items: Names = None
+    ) -> Rankings:
+        """Rankings by items, best first; a column of users only under a header."""
+        table = self.table
+        header = [str(name) for name in table.names]
+        self._refuse_odd_place()
+        first = user_column(header) if len(header) > 1 else None
+        first = -1 if first is None else first
+        rest = [name for at, name in enumerate(header) if at != first]
+        strange = [name for name in rest if place_of(name) is None]
+        if 0 < len(strange) < len(rest) and not any(name.isdecimal() for name in rest):
+            raise table.error(NO_PLACE.format(strange[0]), HEADER)
+        has_places = are_places(rest)
+        if first >= 0 and not has_places:
+            shown = ", ".join(header[:5])
+            raise table.error(
+                f"the header {shown} names no places: write user, rank1, rank2, ...", HEADER
             )
-        places = [table.names.index(name) for name in items]
-        packs = {place: partial(_ranks_of, name=table.names[place]) for place in places}
-        columns, _ = table.read(packs)
-        rankings = np.column_stack([columns[place] for place in places])
-    ranks = check_tied_ranks(rankings)
+        # Is the first line a header? Numbers alone, without a column of users, may be items.
+        is_header = table.has_header
+        if not is_header and has_places:
+            texts = [*header, *(self.texts.unique().drop_nulls())]
+            is_header = first >= 0 or not all(text.isdecimal() for text in texts)
+        first = first if is_header else -1
+        if is_header and not len(self.columns[0]):
+            raise table.error("there is a header, but no line after it", HEADER)
+        # The items of each user, by place; those in a file are text.
+        places = [at for at in range(len(self.columns)) if at != first]
+        cells = [self.column(at) if table.is_file else self.columns[at] for at in places]
+        if is_header and has_places:
+            beyond = [~cell.is_null().to_numpy() for cell in cells[len(rest) :]]
+            if beyond and np.any(beyond):
+                row = int(np.any(beyond, axis=0).argmax())
+                n_items = 1 + max(at for at, cell in enumerate(cells) if cell[row] is not None)
+                problem = f"there are {n_items} items, but the header has {len(rest)} places"
+                raise table.error(problem, row)
+            cells = [cells[at] for at in table.checked(order_of_places, rest)]
+        lists = list(zip(*cells, strict=True))
+        n_before = 0 if is_header else 1
+        if not is_header:
+            lists = [tuple(name or None for name in header), *lists]
+        return _rankings_of_lists(
+            lists,
+            weights,
+            self.users(first, users),
+            items,
+            lambda user: table.where(user - n_before),  # row -1 is the header
+        )
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, yes or no."""
+    return text.lower() in YES_NO or re.match(NUMBER, text.lower()) is not None
+
+
+def _check_ranks(table: Table, places: list[int], values: NDArray[np.float64]) -> None:
+    known = ~np.isnan(values)
+    ranks = np.where(known, values, 0.0)
+    is_odd = ranks != np.floor(ranks)
+    for row in np.flatnonzero(is_odd.any(axis=1)):  # items that tie may share a mean rank
+        _, same, counts = np.unique(ranks[row], return_inverse=True, return_counts=True)
+        is_odd[row] &= counts[same] == 1
+    wanted = f"a rank, a whole number from 1 to {len(places)}"
+    wrong = is_odd | (ranks < 0) | (ranks > len(places))
+    _check_cells(table, places, values, wrong, wanted)
+    is_shifted = ((values == 0).sum(axis=1) == 1).all() and (known.sum(axis=1) > 1).all()
+    if table.is_file and is_shifted:
+        problem = "every user has one rank 0: ranks start at 1; leave the others empty"
+        raise table.error(problem, 0)
+    _check_ties(table, np.arange(len(ranks)), ranks)
+
+
+def _check_cells(
+    table: Table,
+    places: list[int],
+    values: NDArray[np.float64],
+    wrong: NDArray[np.bool_],
+    wanted: str,
+) -> None:
+    if wrong.any():
+        row, item = np.argwhere(wrong)[0].tolist()
+        count = f"{int(wrong.sum())} of {wrong.size} cells are wrong"
+        problem = f"wanted {wanted}, got {values[row, item]:g}; {count}"
+        raise table.error(problem, row, table.names[places[item]])
+
+
+def _check_ties(table: Table, rows: NDArray[Any], ranks: NDArray[np.float64]) -> None:
+    """Refuse the first user whose equal ranks are not clear: the one in ``rows[user]``."""
+    try:
+        check_tied_ranks(ranks)
+    except ValueError:
+        for row, mine in zip(rows, ranks, strict=True):
+            try:
+                check_tied_ranks([mine])
+            except ValueError:
+                raise table.error(UNCLEAR, int(row)) from None
+
+
+def _checked(
+    ranks: NDArray[np.int32], given: Any, weights: ArrayLike | None, users: Names, items: Names
+) -> Rankings:
+    """Ranks that are checked, with their names; those that were given may count from 0."""
     check_n_items(ranks.shape[1])
-    _warn_if_zero_based(ranks, rankings)
+    _warn_if_zero_based(ranks, given)
+    return _named(ranks, weights, users, items)
+
+
+def _named(
+    ranks: NDArray[np.int32], weights: ArrayLike | None, users: Names, items: Names
+) -> Rankings:
     return Rankings(
         check_weights(weights, len(ranks)),
         check_names(users, len(ranks), "users"),
         check_names(items, ranks.shape[1], "items"),
-        fill_last_rank(ranks),
-    )
-
-
-def rankings_of_lists(
-    orderings: Any,
-    weights: ArrayLike | None,
-    users: Sequence[Hashable] | None,
-    items: Sequence[Hashable] | None,
-) -> Rankings:
-    """See :meth:`Preferences.from_orderings`."""
-    if is_frame(orderings):
-        orderings, users = _orderings_of_frame(orderings, users)
-    if not isinstance(orderings, Iterable):
-        raise TypeError(f"orderings must be lists of items, one a user, got {orderings!r}")
-    known = set() if items is None else set(items := check_names(items, None, "items").tolist())
-    lists = [_groups_of(ordering, user, known) for user, ordering in enumerate(orderings)]
-    if not lists:
-        raise ValueError("orderings is empty: give one list of items for each user")
-    listed = list({item: None for row in lists for group in row for item in group})
-    names = [listed[at] for at in order_of(listed)] if items is None else list(items)
-    codes = {name: code for code, name in enumerate(names)}
-    check_n_items(len(names))
-    ranks = np.zeros((len(lists), len(names)), dtype=np.int32)
-    for user, row in enumerate(lists):
-        _fill_ranks(ranks[user], row, codes, f"orderings[{user}]")
-    return Rankings(
-        check_weights(weights, len(ranks)),
-        check_names(users, len(ranks), "users"),
-        check_names(names, len(names), "items"),
         fill_last_rank(ranks),
     )
 
@@ -105,58 +442,100 @@ def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
         )
 
 
-def _ranks_of(column: Column, name: Hashable) -> NDArray[np.float64]:
-    """The numbers of a column, missing ones as NaN."""
-    if isinstance(column, list):
-        is_number, n_missing = False, sum(map(is_missing, column))
-    else:
-        is_number, n_missing = column.dtype.is_numeric(), column.null_count()
-    if n_missing == len(column):
-        return np.full(len(column), np.nan)
-    if not is_number:
-        kind = "objects" if isinstance(column, list) else column.dtype
-        raise TypeError(f"rankings must be numbers (ranks), but column {name!r} is {kind}")
-    return np.array(column.to_numpy(), dtype=np.float64)  # nulls become NaN
+def rankings_of_long_table(table: Table) -> Rankings:
+    """Columns user, item, rank; the same row twice counts once."""
+    places = table.find("long-rankings")
+    at_rank = places.pop("rank")
+    coded = table.coded_table(places, {at_rank: as_codes()})
+    coded.refuse_gaps()
+    (rows,), users = join_names([coded.columns["user"]], None, "user")
+    (columns,), items = join_names([coded.columns["item"]], None, "item")
+    codes, values = distinct(coded.others[at_rank])
+    texts = [text_of(value) for value in [*values, None]]
+    is_said = np.array([text.lower() not in ("", *NO_RANK) for text in texts])[codes]
+    numbers = [float(text) if re.match(NUMBER, text.lower()) else np.nan for text in texts]
+    ranks = np.array(numbers)[codes]
 
+    def refuse(wrong: NDArray[np.bool_], wanted: str, at: NDArray[np.integer[Any]]) -> None:
+        if wrong.any():
+            row = int(at[wrong.argmax()])
+            problem = f"wanted {wanted}, got {texts[codes[row]][:40]!r}"
+            raise table.error(problem, row, table.names[at_rank])
 
-def _orderings_of_frame(frame: Any, users: Any) -> tuple[Any, Any]:
-    """The items, those of the first place first, and the users, if a column names them."""
-    table = table_of("orderings", frame)
-    names = table.names
-    columns, _ = table.read(dict.fromkeys(range(len(names)), list))
-    cells = list(columns.values())
-    if all(place_of(name) is None for name in names):
-        return list(zip(*cells, strict=True)), users
-    owners = [at for at, name in enumerate(names) if word(name) in USER][:1]
-    places = [at for at in range(len(names)) if at not in owners]
-    if not are_places([names[at] for at in places]):
-        strange = next(names[at] for at in places if place_of(names[at]) is None)
-        raise ValueError(
-            f"orderings has a column {strange!r} next to those of places: leave it out, or call it "
-            "'user' if it names the users"
+    refuse(is_said & np.isnan(ranks), "a rank", coded.rows)
+    # A cell that is there twice must have one rank.
+    cells = rows.astype(np.int64) * len(items) + columns
+    _, firsts, inverse = np.unique(cells, return_index=True, return_inverse=True)
+    before = firsts[inverse]
+    differs = is_said[before] & (ranks != ranks[before]) | (is_said != is_said[before])
+    if differs.any():
+        row = int(differs.argmax())
+        user, item, first = users[rows[row]], items[columns[row]], int(before[row])
+        raise table.error(
+            f"{user!r} ranks {item!r} {texts[codes[row]]}, but {texts[codes[first]]} at "
+            f"{table.at(first)}",
+            row,
         )
-    order = order_of_places([names[at] for at in places])
-    if owners and users is None:
-        users = cells[owners[0]]
-    return list(zip(*(cells[places[at]] for at in order), strict=True)), users
+    # Each rank is whole, or that of a tie, which may be a mean.
+    firsts = np.sort(firsts)
+    rows, columns, known, is_said = rows[firsts], columns[firsts], ranks[firsts], is_said[firsts]
+    values_of, places_of = np.unique(known, return_inverse=True)
+    shared = rows.astype(np.int64) * len(values_of) + places_of
+    _, inverse, counts = np.unique(shared, return_inverse=True, return_counts=True)
+    is_odd = (known != np.floor(known)) & (counts[inverse] == 1)
+    refuse(is_said & is_odd, "a rank", firsts)
+    is_beyond = ~((known >= 1) & (known <= len(items)))
+    refuse(is_said & is_beyond, f"a rank from 1 to {len(items)}, the number of items", firsts)
+    table_of_ranks = np.zeros((len(users), len(items)))
+    table_of_ranks[rows[is_said], columns[is_said]] = known[is_said]
+    _check_ties(table, firsts[np.unique(rows, return_index=True)[1]], table_of_ranks)
+    return Preferences.from_rankings(table_of_ranks, users=users.tolist(), items=items.tolist())
 
 
-def _groups_of(ordering: Any, user: int, known: set[Hashable]) -> list[list[Hashable]]:
+# Lists of items
+
+
+def _rankings_of_lists(
+    orderings: Any,
+    weights: ArrayLike | None,
+    users: Names,
+    items: Names,
+    where: Callable[[int], str] = "orderings[{}]".format,
+) -> Rankings:
+    """Lists of items, best first; ``where(user)`` names one."""
+    if not isinstance(orderings, Iterable):
+        raise TypeError(f"orderings must be lists of items, one a user, got {orderings!r}")
+    known = set() if items is None else set(items := check_names(items, None, "items").tolist())
+    lists = [_groups_of(ordering, known, where(user)) for user, ordering in enumerate(orderings)]
+    if not lists:
+        raise ValueError("orderings is empty: give one list of items for each user")
+    listed = list({item: None for row in lists for group in row for item in group})
+    names = [listed[at] for at in order_of(listed)] if items is None else list(items)
+    codes = {name: code for code, name in enumerate(names)}
+    check_n_items(len(names))
+    ranks = np.zeros((len(lists), len(names)), dtype=np.int32)
+    for user, row in enumerate(lists):
+        _fill_ranks(ranks[user], row, codes, where(user))
+    return _named(ranks, weights, users, names)
+
+
+def _groups_of(ordering: Any, known: set[Hashable], where: str) -> list[list[Hashable]]:
     """Groups of items, best first; those that tie are in one. `known` has names of items, among
     which may be tuples."""
     if isinstance(ordering, str) or not isinstance(ordering, Iterable):
-        raise TypeError(f"orderings[{user}] must be a list of items, best first, got {ordering!r}")
+        raise TypeError(f"{where} must be a list of items, best first, got {ordering!r}")
     groups = [_group_of(entry, known) for entry in ordering]
     while groups and not groups[-1]:
         groups.pop()
     if not all(groups):
-        raise ValueError(f"orderings[{user}] has a missing entry before its end: {groups[:12]}")
+        place = groups.index([]) + 1
+        raise ValueError(f"{where}: place {place} is empty, but later ones are not")
     within = [group for group in groups if len(group) > 1 and any(_is_gap(x, known) for x in group)]
     if within:
-        raise ValueError(f"orderings[{user}] has a missing entry in a tie: {within[0]!r}")
+        raise ValueError(f"{where} has a missing entry in a tie: {within[0]!r}")
     nested = [item for group in groups for item in group if _is_tie(item, known)]
     if nested:
-        raise TypeError(f"orderings[{user}] has a tie within a tie: {nested[0]!r}")
+        raise TypeError(f"{where} has a tie within a tie: {nested[0]!r}")
     return groups
 
 
@@ -191,6 +570,6 @@ def _fill_ranks(
             if item not in codes:
                 raise ValueError(f"{where} has {item!r}, which is not among the {len(codes)} items")
             if ranks[codes[item]]:
-                raise ValueError(f"{where} has {item!r} twice")
+                raise ValueError(f"{where}: {item!r} is there twice")
             ranks[codes[item]] = rank
         rank += len(group)

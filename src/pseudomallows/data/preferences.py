@@ -106,11 +106,10 @@ class Preferences(ABC):
         array([[1, 2, 2, 4],
                [1, 1, 0, 0]], dtype=int32)
         """
-        from .from_rankings import rankings_of_table
+        from .from_rankings import rankings_of_anything
 
-        return replace(
-            rankings_of_table(rankings, weights, users, items), backend=backend_of(rankings)
-        )
+        prefs = rankings_of_anything(rankings, weights, users, items)
+        return replace(prefs, backend=backend_of(rankings))
 
     @staticmethod
     def from_orderings(
@@ -144,11 +143,10 @@ class Preferences(ABC):
         >>> Preferences.from_orderings([["rum", ["ale", "gin"], "tea"]], users=["ann"]).rankings
         array([[2, 2, 1, 4]], dtype=int32)
         """
-        from .from_rankings import rankings_of_lists
+        from .from_rankings import orderings_of_anything
 
-        return replace(
-            rankings_of_lists(orderings, weights, users, items), backend=backend_of(orderings)
-        )
+        prefs = orderings_of_anything(orderings, weights, users, items)
+        return replace(prefs, backend=backend_of(orderings))
 
     @staticmethod
     def from_clicks(

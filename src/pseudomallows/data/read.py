@@ -1,33 +1,31 @@
 """Read preferences from files: the kind of the data is seen from the header."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..rankings import check_name
-from .archive import WrongFileError
-from .arrays import read_npz, sparse_matrix
+from .archive import WrongFileError, read_npz, sparse_matrix
 from .blocks import Clicks, Rankings, keep_core
-from .columns import USUAL, Layout, kind_of
+from .columns import KINDS, USUAL, Layout, kind_of
 from .from_clicks import clicks_of_table
 from .from_pairs import impressions_of_table, is_yes_and_no, pairs_of_table
+from .from_rankings import rankings_of_long_table, read_wide
 from .pairs import Pairs
 from .preferences import Preferences
 from .preflib import ENDINGS as PREFLIB
 from .preflib import read_preflib
 from .sheets import ENDINGS as SHEETS
-from .sheets import sheet_rows
+from .sheets import sheet_table
 from .source import Source, decode, open_source, refuse_model
 from .splits import time_in_words
 from .table import Table
-from .text import Row, Rows, header_of, json_rows, open_text, packed_codes, table_of_rows
-from .wide import KINDS, Grid, rankings_of_long_table, read_wide
+from .text import json_table, text_table
 
 JSON = (".jsonl", ".ndjson")
-LONG = ("pairs", "impressions", "clicks", "long-rankings")
 
 
 def read(
@@ -128,40 +126,25 @@ def read_as(
         raise TypeError(f"encoding must be the name of one, such as 'utf-8', got {encoding!r}")
     if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
         raise TypeError(f"items must be a list of names, got {items!r}")
-    source = open_source(path, None if items is None else list(items))
-    source = replace(source, may_be_one_item=may_be_one_item, layout=layout.checked())
+    wanted = None if items is None else list(items)
+    source = open_source(path, layout.checked())
     _check_layout(source)
     if source.is_blank:
         raise source.error(None, "the file is empty")
-    prefs: Rankings | Clicks | Pairs
-    if source.ending in PREFLIB:
-        if kind not in (None, "rankings", "orderings"):
-            raise source.error(None, f"a PrefLib file holds orders, not {kind}")
-        prefs, said = read_preflib(source, decode(source, encoding)), "a PrefLib file"
-    elif source.ending == ".npz":
-        prefs, said = _read_arrays(source, kind), "NumPy arrays"
-    elif source.ending in (".parquet", ".pq"):
-        from .parquet import parquet_table, rows_as_text
-
-        table = parquet_table(source)
-        first = (1, [str(name) for name in table.names])
-        forms = (lambda: table, lambda: rows_as_text(table))
-        prefs, said = prefs_of_table(source, first, kind, *forms, has_header=True)
-    elif source.ending in SHEETS:
-        rows = list(sheet_rows(source))
-        first, is_bare = header_of(source, rows[:10], kind)
-        rows = rows[not is_bare :]
-        forms = (lambda: table_of_rows(source, first, rows), lambda: rows)
-        prefs, said = prefs_of_table(source, first, kind, *forms)
-    elif source.ending in JSON:
-        first, lines = json_rows(source, decode(source, encoding))
-        rows = list(lines)
-        forms = (lambda: table_of_rows(source, first, rows), lambda: rows)
-        prefs, said = prefs_of_table(source, first, kind, *forms, has_header=True)
-    else:
-        text = open_text(source, encoding, kind)
-        prefs, said = prefs_of_table(source, text.header, kind, text.table, text.rows)
+    prefs: Any
+    with source.named():
+        if source.ending in PREFLIB:
+            if kind not in (None, "rankings", "orderings"):
+                raise source.error(None, f"a PrefLib file holds orders, not {kind}")
+            prefs, said = read_preflib(source, decode(source, encoding)), "a PrefLib file"
+        elif source.ending == ".npz":
+            prefs, said = _read_arrays(source, kind), "NumPy arrays"
+        else:
+            table = _open_table(source, encoding, kind)
+            prefs, said = _prefs_of_table(table, kind, layout, wanted, may_be_one_item)
     if isinstance(prefs, Clicks):
+        if wanted is not None and layout.min_clicks is not None:
+            raise ValueError("min_clicks chooses the items: leave out items")
         prefs = _finish_clicks(source, prefs, {"kind": kind, "encoding": encoding})
     else:  # of comparisons, the column of users may be said
         given = set(layout.call()) - {"sep", "header"}
@@ -174,48 +157,50 @@ def read_as(
     return prefs, f"{source.name}: read as {said}{notes}: {prefs}"
 
 
-def prefs_of_table(
-    source: Source,
-    header: Row,
+def _open_table(source: Source, encoding: str | None, kind: str | None) -> Table:
+    """A file as a table, by its format."""
+    if source.ending in (".parquet", ".pq"):
+        from .parquet import parquet_table
+
+        return parquet_table(source)
+    if source.ending in SHEETS:
+        return sheet_table(source, kind)
+    if source.ending in JSON:
+        return replace(json_table(source, decode(source, encoding)), has_header=True)
+    return text_table(source, encoding, kind)
+
+
+def _prefs_of_table(
+    table: Table,
     kind: str | None,
-    table: Callable[[], Table],
-    rows: Callable[[], Rows],
-    has_header: bool = False,
+    layout: Layout,
+    items: list[Any] | None,
+    may_be_one_item: bool,
 ) -> tuple[Any, str]:
-    """The data of a table and their kind, as said or by its header: as `table` if it is long, else
-    as `rows` of text. Unless it `has_header` by its format, the header may be a row, too.
+    """The data of a table and their kind, as said or by its header.
 
     A table that looks like impressions, of which nothing was said, is one of clicks if its column
     is not of yes and no, or all yes; what is added to clicks always is.
     """
-    chosen = kind_of(header[1]) if kind is None else kind
-    if chosen not in LONG:
-        return read_wide(
-            Grid(source, header, *packed_codes(source, rows(), len(header[1]))), kind, has_header
-        )
-    opened = table()
-    items = None if source.items is None else [str(name) for name in source.items]
-    try:
-        if chosen == "impressions" and kind is None:
-            places = {"clicked": opened.find("impressions")["clicked"]}
-            may_be = not source.may_be_one_item
-            may_be = may_be and is_yes_and_no(opened.coded_table(places).columns["clicked"])
-            chosen = "impressions" if may_be else "clicks"
-        if chosen == "long-rankings":
-            return rankings_of_long_table(opened), chosen
-        data: Any
-        if chosen == "clicks":
-            least = 1 if source.may_be_one_item else 2
-            is_said, layout = kind is not None, source.layout
-            data = clicks_of_table(opened, None, None, items, None, layout, is_said, least)
-        else:
-            build = pairs_of_table if chosen == "pairs" else impressions_of_table
-            data = build(opened, None, None, items)
-    except (ValueError, TypeError) as error:
-        if str(error).startswith(source.name):
-            raise
-        raise source.error(None, str(error)) from None
-    return (data if items is None else data.rename(items=source.items)), chosen
+    chosen = kind_of(table.names) if kind is None else kind
+    if chosen == "impressions" and kind is None:
+        places = {"clicked": table.find("impressions")["clicked"]}
+        clicked = table.coded_table(places).columns["clicked"]
+        is_known = is_yes_and_no(clicked) and not may_be_one_item
+        chosen = "impressions" if is_known else "clicks"
+    if chosen == "long-rankings":
+        return rankings_of_long_table(table), chosen
+    if chosen not in ("clicks", "pairs", "impressions"):
+        return read_wide(table, kind)
+    names = None if items is None else [str(name) for name in items]
+    data: Any
+    if chosen == "clicks":
+        least = 1 if may_be_one_item else 2
+        data = clicks_of_table(table, None, None, names, None, layout, kind is not None, least)
+    else:
+        build = pairs_of_table if chosen == "pairs" else impressions_of_table
+        data = build(table, None, None, names)
+    return (data if items is None else data.rename(items=items)), chosen
 
 
 def _check_layout(source: Source) -> None:
@@ -233,12 +218,8 @@ def _finish_clicks(source: Source, clicks: Clicks, options: dict[str, str | None
     """The clicks of users and items with enough of them, and the call that reads them again."""
     layout = source.layout
     if layout.min_clicks is not None:
-        if source.items is not None:
-            raise ValueError("min_clicks chooses the items: leave out items")
-        try:
+        with source.named():
             core = keep_core(clicks, layout.min_clicks)
-        except ValueError as error:
-            raise source.error(None, str(error)) from None
         lost = clicks.n_users - core.n_users, clicks.n_items - core.n_items
         clicks = core
         source.notes.append(
@@ -270,17 +251,13 @@ def _read_arrays(source: Source, kind: str | None) -> Any:
         if name in arrays
     }
     weights = arrays.get("weights")
-    try:
-        if "rankings" in arrays and kind in (None, "rankings"):
-            return Preferences.from_rankings(arrays["rankings"], weights=weights, **names)
-        given: dict[str, Any] = {"weights": weights, "times": arrays.get("times")}
-        if "clicks" in arrays and kind in (None, "clicks", "wide-clicks"):
-            return Preferences.from_clicks(arrays["clicks"], **given, **names)
-        if "format" in arrays and "shape" in arrays and kind in (None, "clicks", "wide-clicks"):
-            matrix = sparse_matrix(arrays)
-            return Preferences.from_clicks(matrix, **given, **names)
-    except (ValueError, TypeError, KeyError, IndexError, NotImplementedError) as error:
-        raise source.error(None, str(error)) from None
+    if "rankings" in arrays and kind in (None, "rankings"):
+        return Preferences.from_rankings(arrays["rankings"], weights=weights, **names)
+    given: dict[str, Any] = {"weights": weights, "times": arrays.get("times")}
+    if "clicks" in arrays and kind in (None, "clicks", "wide-clicks"):
+        return Preferences.from_clicks(arrays["clicks"], **given, **names)
+    if "format" in arrays and "shape" in arrays and kind in (None, "clicks", "wide-clicks"):
+        return Preferences.from_clicks(sparse_matrix(arrays), **given, **names)
     raise source.error(
         None,
         f"wanted an array 'rankings' or 'clicks', or a sparse matrix, got {sorted(arrays)[:5]}",

@@ -1,9 +1,8 @@
-"""Spreadsheets, .xlsx and .ods: the rows of the first sheet, as text. fastexcel reads them."""
+"""Spreadsheets, .xlsx and .ods: the first sheet, as text. fastexcel reads them."""
 
 import io
 import xml.etree.ElementTree as ET
 import zipfile
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO
 
@@ -11,15 +10,17 @@ from ..engines.memory import as_size
 from .archive import WrongFileError, is_bomb, open_archive
 from .checks import TooLargeError, check_memory
 from .source import Source, refuse_model
+from .table import Table
+from .text import file_table, header_of
 
 ENDINGS = (".xlsx", ".ods")
 CELL = 200  # bytes that a cell takes while the sheet is read, text included
 
 
-def sheet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Row number and stripped cells of each row that is not empty, of the first sheet.
+def sheet_table(source: Source, kind: str | None) -> Table:
+    """The first sheet; rows and columns without any cell are left out.
 
-    Columns without any cell are left out. If there are several sheets, a note says which was read.
+    If there are several sheets, a note says which was read.
     """
     try:
         import fastexcel
@@ -29,6 +30,8 @@ def sheet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
             "save the sheet as CSV",
             name=error.name,
         ) from None
+    import polars as pl
+
     content = source.content
     refuse_model(source, content)
     _check_size(source, content)
@@ -38,11 +41,14 @@ def sheet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
         frame = sheet.to_polars()
     if len(book.sheet_names) > 1:
         source.notes.append(f"sheet {sheet.name!r}, the first of {len(book.sheet_names)}")
-    frame = frame[[column.name for column in frame if (column.fill_null("") != "").any()]]
-    for number, row in enumerate(frame.iter_rows(), 1):
-        cells = ["" if cell is None else cell.strip() for cell in row]
-        if any(cells):
-            yield number, cells
+    frame = frame.with_columns(pl.all().fill_null("").str.strip_chars())
+    frame = frame[[column.name for column in frame if (column != "").any()]]
+    numbers = [number for number, row in enumerate(frame.iter_rows(), 1) if any(row)]
+    frame = frame[[number - 1 for number in numbers]]
+    some = [(numbers[at], list(row)) for at, row in enumerate(frame.head(10).rows())]
+    header, is_bare = header_of(source, some, kind)
+    first = 0 if is_bare else 1
+    return file_table(source, header, lambda: [(frame[first:], numbers[first:])])
 
 
 def _check_size(source: Source, content: bytes) -> None:

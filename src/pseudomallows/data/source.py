@@ -79,8 +79,6 @@ class Source:
     held: bytes = b""
     is_packed: bool = False
     head: bytes = b""  # the first bytes, unpacked
-    items: list[Any] | None = None  # that are wanted, in this order
-    may_be_one_item: bool = False
     layout: Layout = USUAL
     notes: list[str] = field(default_factory=list)  # what was done with the file, for people
 
@@ -89,6 +87,16 @@ class Source:
         where = self.name if line is None else f"{self.name}, {self.row_word} {line}"
         where += "" if column is None else f", column {column!r}"
         return ValueError(f"{where}: {problem}")
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Name the file in every error that does not."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            if isinstance(error, ValueError) and str(error).startswith(self.name):
+                raise
+            raise self.error(None, str(error)) from None
 
     @contextmanager
     def refuse_broken(self, what: str, *errors: type[BaseException]) -> Iterator[None]:
@@ -137,15 +145,15 @@ class Source:
         return not is_folder and len(self.head) < HEAD and not self.head.strip()
 
 
-def open_source(path: str | os.PathLike[str], items: list[Any] | None = None) -> Source:
+def open_source(path: str | os.PathLike[str], layout: Layout = USUAL) -> Source:
     """A file, a folder of Parquet files, or standard input for "-"."""
     if check_path(path) == Path("-"):
-        source = Source("standard input", "", None, sys.stdin.buffer.read(), items=items)
+        source = Source("standard input", "", None, sys.stdin.buffer.read(), layout=layout)
     else:
         place = Path(path)
         if place.is_dir():
-            return Source(str(path), ".parquet", place, items=items)
-        source = Source(str(path), ending_of(path), place, items=items)
+            return Source(str(path), ".parquet", place, layout=layout)
+        source = Source(str(path), ending_of(path), place, layout=layout)
         if not place.is_file():  # a pipe, or nothing at all
             source = replace(source, path=None, held=place.read_bytes())
     with source.open() as stream:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._warn import warn
-from .checks import check_known, check_memory, check_names, codes_of, is_missing, object_array
+from .checks import (
+    NO_NAME,
+    check_known,
+    check_memory,
+    check_names,
+    codes_of,
+    is_missing,
+    object_array,
+    text_of,
+)
 from .columns import find_columns
 from .preferences import DroppedRowsWarning
 
@@ -21,6 +31,7 @@ if TYPE_CHECKING:
 Column = Any  # a Series of polars, or a list of what polars has no type for
 Pack = Callable[[Column], Any]  # what is kept of a block of a column
 STEP = 1 << 20  # rows at a time: what they take meanwhile, 8 MB, is little
+HEADER = -1  # in place of a row: the names of the columns
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,7 @@ class Table:
     """A table, block by block: ``blocks(places)`` are columns of so many rows each, by place.
 
     `title` names it in errors, ``at(row)`` a row, ``name_of(value)`` makes a name of a cell, None
-    of one that says nothing.
+    of one that is missing.
     """
 
     title: str
@@ -44,15 +55,24 @@ class Table:
     blocks: Callable[[list[int]], Iterable[Sequence[Column]]]
     at: Callable[[int], str] = "row {}".format
     name_of: Callable[[Any], Any] = lambda value: plain_name(value)
-    header: str = ""  # the place of the names, in a file
+    header: str = ""  # where the names are, in a file
     is_file: bool = False  # rows without a user or an item are left out; in memory, refused
+    has_header: bool = False  # by its format; or else the names may be a row, too
+    may_be_empty: bool = False
     notes: list[str] = field(default_factory=list)  # what was done with the table, for people
+    width: int = 0  # columns, where rows may be longer than the header
 
     def error(self, problem: str, row: int | None = None, column: Hashable = None) -> ValueError:
-        """An error that says where."""
+        """An error that says where; with row -1, in the header."""
         where = self.title if row is None else self.where(row)
         where += "" if column is None else f", column {str(column)!r}"
         return ValueError(f"{where}: {problem}")
+
+    def where(self, row: int) -> str:
+        """A row, and the table it is in."""
+        place = self.at(row) if row >= 0 else self.header
+        named = f"{self.title}, {place}" if place else self.title
+        return place if place.startswith(self.title) else named
 
     def checked(self, function: Callable[..., Any], *given: Any) -> Any:
         """What a function finds in the names of the columns, or in what is given; an error names
@@ -60,19 +80,20 @@ class Table:
         try:
             return function(*(given or [self.names]))
         except ValueError as error:
-            where = f"{self.title}, {self.header}" if self.header else self.title
-            raise ValueError(f"{where}: {error}") from None
+            raise self.error(str(error), HEADER) from None
 
-    def find(
-        self, kind: str, names: Sequence[Hashable] | None = None, slate: Hashable | None = None
-    ) -> dict[str, int]:
+    def find(self, kind: str, slate: Hashable | None = None) -> dict[str, int]:
         """The columns of a kind of data, by what they are."""
-        return self.checked(find_columns, names or self.names, kind, slate)
+        if self.is_file:
+            self.check_names(range(len(self.names)))
+        return self.checked(find_columns, self.names, kind, slate)
 
-    def where(self, row: int) -> str:
-        """A row, and the table it is in."""
-        place = self.at(row)
-        return place if place.startswith(self.title) else f"{self.title}, {place}"
+    def check_names(self, places: Iterable[int]) -> None:
+        """Refuse a name of one of these columns that another has, too."""
+        counts = Counter(self.names)
+        for name in (self.names[place] for place in places):
+            if counts[name] > 1 and name != "":
+                raise self.error(f"the header has {name!r} twice: give each column a name", HEADER)
 
     def read(self, packs: Mapping[int, Pack]) -> tuple[dict[int, Column], int]:
         """Columns by place, each block of them as its pack makes it small, and the number of rows.
@@ -93,15 +114,20 @@ class Table:
             n_rows += len(block[0])
             if self.is_file:  # what is in memory has its place; of codes, there are three arrays
                 check_memory(3 * 8 * n_rows, f"{self.title}: {n_rows:,} rows")
+        if not n_rows and self.is_file and not self.may_be_empty:
+            raise self.error("there is a header, but no line after it")
         return {place: _joined(pieces.pop(place)) for place in packs}, n_rows
+
+    def all_columns(self) -> list[Column]:
+        """Every column, also those beyond the header."""
+        places = range(max(self.width, len(self.names)))
+        return list(self.read(dict.fromkeys(places, lambda column: column))[0].values())
 
     def coded_table(
         self, places: Mapping[str, int], packs: Mapping[int, Pack] | None = None
     ) -> CodedTable:
         """Some of the columns as codes, by what they are, and others as they are packed."""
-        for place in places.values():
-            if self.names.count(self.names[place]) > 1:
-                raise self.error(f"there are two columns {self.names[place]!r}: keep one of them")
+        self.check_names(places.values())
         names = {place: as_codes() for place in places.values()}
         columns, n_rows = self.read({**names, **(packs or {})})
         coded = {what: self._coded(columns.pop(place)) for what, place in places.items()}
@@ -262,21 +288,51 @@ def table_of(title: str, data: Any) -> Table:
         frame = nw.from_native(frame)
     names = names or list(frame.columns)
     return Table(
-        title, names, lambda places: [[series_of(frame.get_column(names[at])) for at in places]]
+        title,
+        names,
+        lambda places: [[series_of(frame.get_column(names[at])) for at in places]],
+        has_header=True,
     )
 
 
-def table_of_rows(title: str, rows: Sequence[Any], names: Sequence[Hashable]) -> Table:
-    """Rows, each with a value for every name."""
-    columns = [[row[place] for row in rows] for place in range(len(names))]
-    return _table_of_columns(title, list(names), columns)
+def table_of_rows(
+    title: str,
+    rows: Iterable[Any],
+    names: Sequence[Hashable],
+    at: Callable[[int], str] | None = None,
+    first: Mapping[Hashable, list[Any]] | None = None,
+) -> Table:
+    """Rows, each with a value for every name; `first` are columns before these."""
+    at = at or f"{title}[{{}}]".format
+    listed = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
+    for place, row in enumerate(listed):
+        if not isinstance(row, list | tuple) or len(row) != len(names):
+            wanted = ", ".join(map(str, names))
+            raise ValueError(f"{at(place)} must be ({wanted}), got {str(row)[:80]}")
+    columns = {name: [row[place] for row in listed] for place, name in enumerate(names)}
+    columns = {**(first or {}), **columns}
+    return replace(_table_of_columns(title, list(columns), list(columns.values())), at=at)
+
+
+def table_of_lists(title: str, lists: Mapping[Any, Any], names: Sequence[str]) -> Table:
+    """A dict of users, each with a list of rows, which may be one value, as one long table."""
+    wanted = f"({', '.join(names)})" if len(names) > 1 else f"{names[0]}s"
+    for user, listed in lists.items():
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise TypeError(f"{title}[{user!r}] must be a list of {wanted}, got {listed!r}")
+    entries = [(user, *entry) for user, some in lists.items() for entry in enumerate(some)]
+    rows = [row if len(names) > 1 else [row] for _, _, row in entries]
+    users: dict[Hashable, list[Any]] = {"user": [user for user, _, _ in entries]}
+    return table_of_rows(
+        title, rows, names, lambda row: f"{title}[{entries[row][0]!r}][{entries[row][1]}]", users
+    )
 
 
 def _table_of_columns(title: str, names: list[Hashable], columns: list[Column]) -> Table:
     lengths = {len(column) for column in columns}
     if len(lengths) > 1:
         raise ValueError(f"{title} must have columns of equal length, got {sorted(lengths)}")
-    return Table(title, names, lambda places: [[columns[at] for at in places]])
+    return Table(title, names, lambda places: [[columns[at] for at in places]], has_header=True)
 
 
 def as_column(values: Any, what: str) -> Column:
@@ -314,6 +370,21 @@ def series_of(series: Any) -> Column:
     except ImportError:  # text of pandas, which needs pyarrow on its way to polars
         return series.to_list()
     return found.to_list() if found.dtype.is_nested() else found
+
+
+def texts_of(column: Column) -> pl.Series:
+    """Cells as text, null for those that are missing."""
+    import polars as pl
+
+    if not isinstance(column, list) and column.dtype.is_numeric():
+        texts = column.cast(pl.String).str.strip_suffix(".0")
+    elif isinstance(column, list) or column.dtype != pl.String:
+        column = column if isinstance(column, list) else column.to_list()
+        listed = [str(x) if isinstance(x, list | dict) else text_of(x) for x in column]
+        texts = pl.Series(listed, dtype=pl.String)
+    else:
+        texts = column.str.strip_chars()
+    return texts.set(texts.is_in(NO_NAME), None)
 
 
 def distinct(column: Column) -> tuple[NDArray[np.int32], list[Any]]:

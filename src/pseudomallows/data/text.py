@@ -5,15 +5,14 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .checks import check_memory, name_in_file, text_of
-from .columns import NAMES, is_pairs, place_of, word
+from .checks import name_in_file, text_of
+from .columns import NAMES, are_places, is_pairs, place_of, user_column, word
 from .source import MAX_LINE, Source, check_encoding, text_blocks
 from .table import Column, Table
 from .times import form_of
@@ -25,7 +24,7 @@ DELIMITERS = ",;\t|"
 COLONS, UNIT = "::", "\x1f"  # of several characters, one takes the place
 MAX_COLUMNS = 1_000_000  # their names alone take some 15 seconds
 END = "endofthefile"  # a last line of our own: if it comes out as it went in, no quote is open
-COMMA = re.compile(r"^\s*([+-]?[0-9]+),([0-9]+)\s*$")
+COMMA = r"^\s*([+-]?[0-9]+),([0-9]+)\s*$"  # a number with a decimal comma
 ROWS = 1 << 16  # of cells as Python text, before they are packed: some 300 bytes each, 20 MB
 Row = tuple[int, list[str]]
 Rows = Iterable[Row]
@@ -39,9 +38,10 @@ class TextFile:
     source: Source
     encoding: str
     delimiter: str
-    header: Row
-    first_line: int  # of the rows
-    has_points: bool  # or is a comma in a number a point?
+    header: Row = (0, [])
+    first_line: int = 1  # of the rows
+    has_points: bool = True  # or is a comma in a number a point?
+    is_ragged: bool = False  # may rows have more cells, or fewer, than the header?
 
     def blocks(self) -> Iterator[bytes]:
         """The lines of the rows, in blocks."""
@@ -54,71 +54,50 @@ class TextFile:
             if block:
                 yield block
 
-    def rows(self) -> Iterator[Row]:
-        """Line number and stripped cells of each line that is not blank, with points in numbers;
-        the names of users and items stay as they are."""
-        rows = csv_rows(self.source, self.blocks(), self.delimiter, self.first_line)
-        if self.has_points:
-            return rows
-        names = {place for place, name in enumerate(self.header[1]) if word(name) in NAMES}
-        return (
-            (line, [c if at in names else COMMA.sub(r"\1.\2", c) for at, c in enumerate(cells)])
-            for line, cells in rows
-        )
-
     def table(self) -> Table:
-        """A table in which each row has a cell for every column."""
-        spans: list[Sequence[int]] = []  # the line of each row, block by block
-
-        def blocks(places: list[int]) -> Iterator[list[Column]]:
-            spans.clear()
-            for frame, lines in self._frames():
-                spans.append(lines)
-                yield [self._numbers(frame.to_series(place), place) for place in places]
-            if not spans:
-                raise self.source.error(None, "there is a header, but no line after it")
-
-        def at(row: int) -> str:
-            for lines in spans:
-                if row < len(lines):
-                    return f"line {lines[row]}"
-                row -= len(lines)
-            raise IndexError(row)
-
-        return file_table(self.source, self.header, blocks, at)
+        """The table, a row for each line that is not blank."""
+        if not self.is_ragged:
+            return file_table(self.source, self.header, self._frames)
+        rows = csv_rows(self.source, self.blocks(), self.delimiter, self.first_line)
+        frames = [(self._with_points(frame), lines) for frame, lines in packed_rows(rows)]
+        return file_table(self.source, self.header, lambda: frames, is_ragged=True)
 
     def _frames(self) -> Iterator[Frame]:
         """The rows in blocks, and the line of each.
 
         From the first block on that is not plain, the csv module reads all.
         """
-        line, blocks = self.first_line, self.blocks()
+        line, blocks, n_columns = self.first_line, self.blocks(), len(self.header[1])
         for block in blocks:
-            found = plain_frame(block, self.delimiter, len(self.header[1]), line)
+            found = plain_frame(block, self.delimiter, n_columns, line)
             if found is None:
-                blocks = itertools.chain([block], blocks)
-                rows = csv_rows(self.source, blocks, self.delimiter, line)
-                yield from packed_rows(self.source, len(self.header[1]), rows)
+                rows = csv_rows(self.source, itertools.chain([block], blocks), self.delimiter, line)
+                whole = (full_row(self.source, n_columns, row) for row in rows)
+                for frame, lines in packed_rows(whole):
+                    yield self._with_points(frame), lines
                 return
             if len(found[0]):
-                yield found
+                yield self._with_points(found[0]), found[1]
             line += block.count(b"\n")
 
-    def _numbers(self, column: "pl.Series", place: int) -> "pl.Series":
-        """A column with points in its numbers; the names of users and items stay as they are."""
-        if self.has_points or word(self.header[1][place]) in NAMES:
-            return column
-        return column.str.replace(COMMA.pattern, "$1.$2")
+    def _with_points(self, frame: "pl.DataFrame") -> "pl.DataFrame":
+        """Rows with points in their numbers; the names of users and items stay as they are."""
+        import polars as pl
+
+        if self.has_points:
+            return frame
+        names = {place for place, name in enumerate(self.header[1]) if word(name) in NAMES}
+        others = [name for place, name in enumerate(frame.columns) if place not in names]
+        return frame.with_columns(pl.col(others).str.replace(COMMA, "$1.$2"))
 
 
-def open_text(source: Source, encoding: str | None, kind: str | None) -> TextFile:
-    """Look at the first lines of a file of text: its delimiter, and its header."""
+def text_table(source: Source, encoding: str | None, kind: str | None) -> Table:
+    """A file of separated values: its first lines show the delimiter, and the header."""
     encoding = check_encoding(source, encoding)
-    delimiter = find_delimiter(
-        source, list(itertools.islice(_lines(text_blocks(source, encoding)), 10))
-    )
-    opened = TextFile(source, encoding, delimiter, (0, []), 1, True)
-    some = list(itertools.islice(opened.rows(), 10))
+    lines = _lines(text_blocks(source, encoding))
+    delimiter = find_delimiter(source, list(itertools.islice(lines, 10)))
+    opened = TextFile(source, encoding, delimiter)
+    some = list(itertools.islice(csv_rows(source, opened.blocks(), delimiter), 10))
     header, is_bare = header_of(source, some, kind)
     first_line = 1
     if not is_bare:
@@ -126,9 +105,14 @@ def open_text(source: Source, encoding: str | None, kind: str | None) -> TextFil
         while not any(cell.strip() for cell in next(first)):
             pass
         first_line = first.line_num + 1
-    has_names = kind in ("orderings", "pairs") or is_pairs(header[1])
-    has_names = has_names or any(place_of(name) is not None for name in header[1])
-    return TextFile(source, encoding, delimiter, header, first_line, delimiter != ";" or has_names)
+    names = header[1]
+    has_names = kind in ("orderings", "pairs") or is_pairs(names)
+    has_names = has_names or any(place_of(name) is not None for name in names)
+    first = user_column(names)
+    places = [name for at, name in enumerate(names) if at != first]
+    is_ragged = kind == "orderings" or (kind is None and are_places(places))
+    has_points = delimiter != ";" or has_names
+    return TextFile(source, encoding, delimiter, header, first_line, has_points, is_ragged).table()
 
 
 def find_delimiter(source: Source, first: list[str]) -> str:
@@ -292,60 +276,25 @@ def full_row(source: Source, n_columns: int, row: Row) -> Row:
     return line, cells
 
 
-def packed_codes(
-    source: Source, rows: Rows, least: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], list[str]]:
-    """Rows of any lengths as codes ``[row, place]`` of texts, with the line of each row and how
-    many cells it has; at least so many columns, code 0 for what is empty, or not there."""
-    known, rows = {"": 0}, iter(rows)
-    numbers, sizes, flat = ([np.empty(0, dtype=np.int64)] for _ in range(3))
-    while some := list(itertools.islice(rows, ROWS)):
-        numbers.append(np.array([line for line, _ in some]))
-        sizes.append(np.array([len(cells) for _, cells in some]))
-        codes = [known.setdefault(cell, len(known)) for _, cells in some for cell in cells]
-        flat.append(np.array(codes, dtype=np.int32))
-    lines, lengths = np.concatenate(numbers), np.concatenate(sizes)
-    width = max(least, int(lengths.max(initial=0)))
-    check_memory(
-        8 * len(lines) * width, f"{source.name}: {len(lines):,} rows and {width:,} columns"
-    )
-    table = np.zeros((len(lines), width), dtype=np.int32)
-    table[np.arange(width) < lengths[:, None]] = np.concatenate(flat)
-    return lines, table, lengths, list(known)
-
-
-def packed_rows(source: Source, n_columns: int, rows: Rows) -> Iterator[Frame]:
-    """Rows as frames of text with so many columns, and the line of each row."""
+def packed_rows(rows: Rows) -> Iterator[Frame]:
+    """Rows as frames of text, as wide as the longest row of each, and the line of each row."""
     import polars as pl
 
-    rows = (full_row(source, n_columns, row) for row in rows)
+    rows = iter(rows)
     while some := list(itertools.islice(rows, ROWS)):
-        lines = np.array([line for line, _ in some], dtype=np.int64)
-        columns = zip(*(cells for _, cells in some), strict=True)
+        columns = itertools.zip_longest(*(cells for _, cells in some))
         frame = pl.DataFrame(
             [pl.Series(str(at), cells, dtype=pl.String) for at, cells in enumerate(columns)]
         )
-        yield frame, lines  # type: ignore[misc]
+        yield frame, np.array([line for line, _ in some], dtype=np.int64)  # type: ignore[misc]
 
 
-def table_of_rows(source: Source, header: Row, rows: Rows) -> Table:
-    """A table of rows of text, all at hand."""
-    blocks = list(packed_rows(source, len(header[1]), rows))
-    if not blocks:
-        raise source.error(None, "there is a header, but no line after it")
-    lines = np.concatenate([lines for _, lines in blocks])
-    return file_table(
-        source,
-        header,
-        lambda places: ([frame.to_series(at) for at in places] for frame, _ in blocks),
-        lambda row: f"{source.row_word} {lines[row]}",
-    )
+def json_table(source: Source, text: str) -> Table:
+    """JSON lines; the columns are the keys of all, in the order in which they appear."""
+    import polars as pl
 
-
-def json_rows(source: Source, text: str) -> tuple[Row, Iterator[Row]]:
-    """Of JSON lines, the keys of all in the order in which they appear, and a row for each line."""
-    names: dict[str, int] = {}
-    rows: list[Row] = []
+    lines: list[int] = []
+    entries: list[dict[str, str]] = []
     for number, line in enumerate(io.StringIO(text, newline=None), 1):
         if not line.strip():
             continue
@@ -357,35 +306,57 @@ def json_rows(source: Source, text: str) -> tuple[Row, Iterator[Row]]:
             raise source.error(
                 number, f'wanted an object like {{"user": "ann", ...}}, got {line.strip()[:40]}'
             )
-        for name in entry:
-            names.setdefault(name, len(names))
-        cells = [""] * len(names)
         for name, value in entry.items():
             try:
-                cells[names[name]] = text_of(value)
+                entry[name] = text_of(value)
             except ValueError as error:
                 raise source.error(number, str(error), name) from None
-        rows.append((number, cells))
+        lines.append(number)
+        entries.append(entry)
+    names = list(dict.fromkeys(name for entry in entries for name in entry))
     if not names:
         raise source.error(None, "the file is empty")
-    header = source.names([name.strip() for name in names], rows[0][0])
-    missing = len(header)
-    whole = ((number, cells + [""] * (missing - len(cells))) for number, cells in rows)
-    return (rows[0][0], header), whole
+    columns = {name: [entry.get(name, "") for entry in entries] for name in names}
+    frame = pl.DataFrame(columns, dict.fromkeys(names, pl.String))
+    header = source.names([name.strip() for name in names], lines[0])
+    return file_table(source, (lines[0], header), lambda: [(frame, lines)])
 
 
-def file_table(source: Source, header: Row, blocks: Any, at: Any) -> Table:
-    """A table of a file, whose names are text."""
-    check_header(source, header)
-    where = "" if header[0] is None else f"{source.row_word} {header[0]}"
-    return Table(source.name, list(header[1]), blocks, at, name_in_file, where, True, source.notes)
+def file_table(
+    source: Source,
+    header: Row,
+    frames: Callable[[], Iterable[Frame]],
+    is_ragged: bool = False,
+) -> Table:
+    """A table of a file, whose names are text; `frames` are its rows, in blocks."""
+    spans: list[Sequence[int]] = []  # the line of each row, block by block
 
+    def blocks(places: list[int]) -> Iterator[list[Column]]:
+        import polars as pl
 
-def check_header(source: Source, header: Row) -> None:
-    """Refuse a name that two columns have."""
+        spans.clear()
+        for frame, lines in frames():
+            spans.append(lines)
+            none = pl.Series([None], dtype=pl.String).new_from_index(0, len(frame))
+            yield [frame.to_series(at) if at < frame.width else none for at in places]
+
+    def at(row: int) -> str:
+        for lines in spans:
+            if row < len(lines):
+                return f"{source.row_word} {lines[row]}"
+            row -= len(lines)
+        raise IndexError(row)
+
     line, names = header
-    seen: set[str] = set()
-    for name in names:
-        if name and name in seen:
-            raise source.error(line, f"the header has {name!r} twice: give each column a name")
-        seen.add(name)
+    width = max([len(names), *(frame.width for frame, _ in frames())]) if is_ragged else len(names)
+    return Table(
+        source.name,
+        list(names),
+        blocks,
+        at,
+        name_in_file,
+        header=f"{source.row_word} {line}" if line else "",
+        is_file=True,
+        notes=source.notes,
+        width=width,
+    )

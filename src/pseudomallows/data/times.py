@@ -1,20 +1,16 @@
 """Times of clicks: a column of numbers, or one of dates, never both."""
 
-import datetime as dt
 from collections.abc import Hashable
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .checks import is_missing
-from .table import Column, RowError, as_column
+from .table import Column, RowError, as_column, texts_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-NO_TIME = ("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NaT", "NULL", "null", "None")
 ISO = (
     r"^(?<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[ T](?<hour>[0-9]{2})(?::(?<minute>[0-9]{2})"
@@ -119,27 +115,6 @@ class TimeColumn:
     def said(self) -> str:
         """That the column is not read, for a warning."""
         return f"column {str(self.name)!r} is not read as times: {self.problem}"
-
-
-def texts_of(column: Column) -> "pl.Series":
-    """Cells as text, null for those that are missing."""
-    import polars as pl
-
-    if not isinstance(column, list) and column.dtype.is_nested():
-        column = column.to_list()
-    if isinstance(column, list):
-        column = pl.Series([None if is_missing(x) else _text(x) for x in column], dtype=pl.String)
-    texts = column.cast(pl.String).str.strip_chars()
-    return texts.set(texts.is_in(NO_TIME), None)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, np.datetime64):
-        return str(value)
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    return f"{value:.17g}" if is_number and not isinstance(value, int) else str(value)
 
 
 def form_of(value: str) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..data.blocks import Clicks, SizeTable
 from ..data.checks import index_of
-from ..data.parquet_parts import Parts, item_names, load_part
+from ..data.parquet import Parts, item_names, load_part
 from ..data.preferences import Preferences, check_informative
 from ..distances.tallies import Counts
 from ..engines.executors import Executor, RemoteExecutor, is_remote

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.atomic import make_folder
-from ..data.parquet_parts import Parts, load_part
+from ..data.parquet import Parts, load_part
 from ..data.write import Write, check_table, open_table, text_writer
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, is_remote
 from ..engines.progress import Progress, shown

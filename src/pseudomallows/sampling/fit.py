@@ -14,7 +14,7 @@ import numpy as np
 from .._warn import warn
 from ..data.atomic import check_target
 from ..data.blocks import Clicks
-from ..data.parquet_parts import Parts
+from ..data.parquet import Parts
 from ..data.preferences import Preferences, check_preferences
 from ..engines.executors import Executor, check_executor, is_remote
 from ..engines.memory import DENSE_ITEMS
