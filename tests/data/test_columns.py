@@ -2,7 +2,7 @@
 
 import pytest
 
-from pseudomallows.data import columns, doubts
+from pseudomallows.data import columns, ignored
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_places_with_a_gap_are_told(names, words):
     ],
 )
 def test_a_column_that_may_say_which_rows_are_no_clicks_is_found(name, kind):
-    assert doubts.suspects(["user", "item", name]) == ({2: kind} if kind else {})
+    assert ignored.flagged_columns(["user", "item", name]) == ({2: kind} if kind else {})
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_a_column_that_may_say_which_rows_are_no_clicks_is_found(name, kind):
     ],
 )
 def test_the_advice_counts_the_rows_that_may_be_no_clicks(kind, counts, words):
-    assert words in doubts.advice_on("x", kind, counts)
+    assert words in ignored.advice_on("x", kind, counts)

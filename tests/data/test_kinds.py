@@ -25,7 +25,7 @@ def test_orderings_of_numbers_need_their_kind(put):
         ("user,a,b,c\nx,3,0,2\ny,0,1,0\n", "may be counts"),
         ("2.0,1.0,3.0\n1.0,2.0,3.0\n3,1,2\n", "there is no header"),
         ("user,a,b,c\nx,0,1,2\ny,2,1,0\n", "every user has one rank 0"),
-        ("user,item,rank\nx,a,0\nx,b,1\n", "wanted a rank from 1 to 2"),
+        ("user,item,rank\nx,a,0\nx,b,1\n", "ranks start at 1, got '0'"),
     ],
 )
 def test_what_cannot_be_told_is_not_guessed(put, text, words):

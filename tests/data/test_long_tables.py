@@ -6,7 +6,7 @@ import pytest
 
 import pseudomallows as pm
 from helpers import cells_of
-from pseudomallows.data import doubts, source
+from pseudomallows.data import ignored, source
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_typed_names_of_columns(put):
 
 def test_so_many_values_are_not_counted(put, monkeypatch):
     monkeypatch.setattr(source, "BLOCK", 50)
-    monkeypatch.setattr(doubts, "MOST_VALUES", 5)
+    monkeypatch.setattr(ignored, "MOST_VALUES", 5)
     path = put("user,item,score\n" + "".join(f"u,{n},{n}\n" for n in range(9)))
     with pytest.warns(pm.data.ColumnWarning, match="every row counts as a click: drop the rows"):
         pm.read(path)

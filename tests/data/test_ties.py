@@ -110,13 +110,17 @@ def test_ties_and_missing_ranks_in_one_row(row, ranks):
         [1, 1, 1, 3],
         [1, 1.5, 1.5, 0],
         [1.25, 1.25, 3, 4],
-        [2, 2, 4, 0.5],
         [3, 3, 4, 0],
     ],
 )
 def test_ties_that_are_not_clear_are_refused(row):
     with pytest.raises(ValueError, match=r"rankings\[1\] is not a ranking of 4 items: .*not clear"):
         pm.Preferences.from_rankings([[1, 2, 3, 4], row])
+
+
+def test_half_a_rank_without_a_tie_is_refused():
+    with pytest.raises(ValueError, match="only items that tie can share a mean rank"):
+        pm.Preferences.from_rankings([[1, 2, 3, 4], [2, 2, 4, 0.5]])
 
 
 @pytest.mark.parametrize(

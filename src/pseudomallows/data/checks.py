@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from typing import Any
@@ -144,3 +145,16 @@ def text_of(value: Any) -> str:
         text = value.decode(errors="replace")
         value = text if text.isprintable() and "\ufffd" not in text else value.hex()
     return str(value).strip()
+
+
+def number_of(value: Any) -> float:
+    """The number in a cell, with a decimal comma too; 1 for true, 0 for false; NaN for none.
+
+    >>> [number_of(value) for value in ("3.5", "3,5", "true", "tea")]
+    [3.5, 3.5, 1.0, nan]
+    """
+    text = str(value).lower().replace(",", ".")
+    try:
+        return float({"true": 1, "false": 0}.get(text, text))
+    except ValueError:
+        return math.nan

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._warn import warn
 from ..rankings import as_array, check_weights, numeric_table
 from .blocks import Clicks, keep_core
-from .checks import NO_NAME, check_n_items, check_names, text_of
+from .checks import NO_NAME, check_n_items, check_names, number_of, text_of
 from .columns import USUAL, Layout, is_long, rating_column, time_column
-from .doubts import TRUTH, Counts, advice_on, suspects
+from .ignored import Counts, advice_on, flagged_columns
 from .preferences import ColumnWarning, IgnoredColumnWarning
 from .table import (
     Column,
@@ -46,50 +46,69 @@ def clicks_of_anything(
     layout: Layout = USUAL,
 ) -> Clicks:
     """See :meth:`Preferences.from_clicks`."""
-    if layout.min_clicks is None:
-        return _clicks_of(clicks, weights, (users, items), times, layout)
-    if users is not None or items is not None or weights is not None:
-        raise ValueError("min_clicks chooses users and items: leave out users, items and weights")
-    return keep_core(_clicks_of(clicks, None, (None, None), times, layout), layout.min_clicks)
-
-
-def _clicks_of(
-    clicks: Any,
-    weights: ArrayLike | None,
-    given: tuple[Sequence[Hashable] | None, Sequence[Hashable] | None],
-    times: Any,
-    layout: Layout,
-) -> Clicks:
-    users, items = given
+    if layout.min_clicks is not None:
+        if users is not None or items is not None or weights is not None:
+            raise ValueError(
+                "min_clicks chooses users and items: leave out users, items and weights"
+            )
+        least, others = layout.min_clicks, replace(layout, min_clicks=None)
+        return keep_core(clicks_of_anything(clicks, None, None, None, times, others), least)
     if isinstance(layout.columns, list | tuple):
         if is_table(clicks):
             raise ValueError("columns as a list is for rows without names: give a dict for a frame")
-        table, layout = (
-            table_of_rows("clicks", clicks, layout.columns),
-            replace(layout, columns=None),
+        table = table_of_rows("clicks", clicks, layout.columns)
+        layout = replace(layout, columns=None)
+    elif is_frame(clicks) or (is_table(clicks) and _has_columns(clicks, layout)):
+        table = table_of("clicks", clicks)
+    elif is_table(clicks):
+        users = list(clicks) if users is None else users
+        times = None if times is None else _listed_times(clicks, times)
+        table = table_of_lists("clicks", clicks, ["item"])
+    else:
+        return _clicks_of_matrix(clicks, weights, users, items, times, layout)
+    table = replace(table, names=table.checked(layout.names))
+    return clicks_of_table(table, weights, users, items, times, layout)
+
+
+def _has_columns(clicks: Mapping[Any, Any], layout: Layout) -> bool:
+    """Whether a dict is one of columns, and not of users."""
+    if layout.columns is None and layout.min_rating is None and not is_long(list(clicks)):
+        return False
+    lengths = {len(values) for values in clicks.values() if hasattr(values, "__len__")}
+    if len(clicks) == 2 and len(lengths) > 1:
+        one, other = clicks
+        raise ValueError(
+            f"clicks has the keys {one!r} and {other!r}, but not as many users as items: give "
+            "columns of equal length, or a dict {user: [item, ...]}"
         )
-        return clicks_of_table(table, weights, users, items, times, layout)
-    if is_frame(clicks):
-        return clicks_of_table(table_of("clicks", clicks), weights, users, items, times, layout)
-    if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
-        return _clicks_of_dict(clicks, weights, users, items, times, layout)
+    return len(lengths) == 1
+
+
+def _listed_times(clicks: Mapping[Any, Any], times: Any) -> list[Any]:
+    """The times of a dict of users, one after the other."""
+    if not isinstance(times, Mapping):
+        raise TypeError(f"times must be a dict, as clicks is, got {type(times).__name__}")
+    for user, items in clicks.items():
+        if user not in times or len(times[user]) != len(items):
+            raise ValueError(f"times must have {len(items)} times for {user!r}, one an item")
+    return [time for user in clicks for time in times[user]]
+
+
+def _clicks_of_matrix(
+    clicks: Any,
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+    times: Any,
+    layout: Layout,
+) -> Clicks:
+    """Clicks by the numbers above 0 of a sparse or dense matrix."""
     if layout.columns is not None or layout.min_rating is not None:
         what = "columns" if layout.columns is not None else "min_rating"
         raise ValueError(
             f"{what} is for a long table: a data frame, or a dict of columns; of rows of user and "
             "item say what they hold by columns=['user', 'item']"
         )
-    rows, columns, (n_users, n_items), when = _clicks_of_matrix(clicks, times)
-    check_n_items(n_items)
-    names = check_names(users, n_users, "users"), check_names(items, n_items, "items")
-    return clicks_of_pairs(rows, columns, weights, *names, when)
-
-
-def _clicks_of_matrix(
-    clicks: Any, times: Any
-) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int], NDArray[np.float64] | None]:
-    """Rows and columns of the numbers above 0 of a sparse or dense matrix, its shape, and the times
-    of these clicks."""
     if hasattr(clicks, "tocoo"):
         if hasattr(clicks, "check_format"):  # compiled code believes the indices
             try:
@@ -125,7 +144,9 @@ def _clicks_of_matrix(
             when = _given_times(given[rows, columns], len(rows), "click")
     if shape[0] == 0:
         raise ValueError("clicks is empty: it has no users")
-    return rows.astype(np.int64), columns.astype(np.int64), (int(shape[0]), int(shape[1])), when
+    check_n_items(int(shape[1]))
+    names = check_names(users, shape[0], "users"), check_names(items, shape[1], "items")
+    return clicks_of_pairs(rows, columns, weights, *names, when)
 
 
 def _given_times(times: Any, count: int, what: str) -> NDArray[np.float64] | None:
@@ -206,13 +227,11 @@ def clicks_of_table(
     items: Sequence[Hashable] | None,
     times: Any = None,
     layout: Layout = USUAL,
-    is_said: bool = True,
+    kind_is_given: bool = True,
     least_items: int = 2,
 ) -> Clicks:
-    """From a long table, a row for each click; `is_said` if the caller said that these are clicks,
-    so that a column of positions says nothing more."""
-    if not table.is_file:  # of files, they are named as they are opened
-        table = replace(table, names=table.checked(layout.names))
+    """From a long table, a row for each click; if the caller gave this kind, a column of positions
+    is ignored in silence."""
     names = table.names
     places, at_time = table.find("clicks"), time_column(names)
     rating = -1 if layout.min_rating is None else table.checked(rating_column, names)
@@ -222,7 +241,7 @@ def clicks_of_table(
     packs: dict[int, Pack] = {} if reader is None else {at_time: reader.add}
     if rating >= 0:
         packs[rating] = as_codes()
-    kinds = suspects(names) if rating < 0 else {}
+    kinds = flagged_columns(names) if rating < 0 else {}
     counted = {at: Counts(table.name_of) for at in kinds}
     packs |= {at: counted[at].add for at, kind in kinds.items() if kind != "position"}
     coded = table.coded_table(places, packs)
@@ -230,7 +249,7 @@ def clicks_of_table(
     if not table.is_file:
         coded.refuse_gaps()
     # The times, and the rows that count by their rating.
-    said: list[ColumnWarning] = []
+    warnings: list[ColumnWarning] = []
     when = None
     if times is not None:
         when = _given_times(times, len(coded.rows), "row")
@@ -239,13 +258,14 @@ def clicks_of_table(
             when = reader.finish(coded.others.pop(at_time))
         except RowError as error:
             raise table.error(str(error), None, reader.name) from None
-        said += [] if reader.is_open else [ColumnWarning(f"{table.title}: {reader.said()}")]
+        if not reader.is_open:
+            warnings.append(ColumnWarning(f"{table.title}: {reader.warning()}"))
     is_click = is_whole
     if rating < 0:
         for at, kind in kinds.items():
-            advice = advice_on(table.names[at], kind, counted[at].counts, is_said)
+            advice = advice_on(table.names[at], kind, counted[at].counts, kind_is_given)
             category = IgnoredColumnWarning if kind == "clicked" else ColumnWarning
-            said += [category(f"{table.title}: {advice}")] if advice else []
+            warnings += [category(f"{table.title}: {advice}")] if advice else []
     else:
         ratings = _ratings(table, rating, coded.others.pop(rating))
         is_click = is_whole & (ratings >= layout.min_rating)  # type: ignore[operator]
@@ -262,7 +282,7 @@ def clicks_of_table(
     (rows,), user_names = join_names([chosen.columns.pop("user")], users, "user")
     (codes,), item_names = join_names([chosen.columns.pop("item")], items, "item")
     clicks = clicks_of_pairs(rows, codes, weights, user_names, item_names, when, least_items)
-    for warning in said:
+    for warning in warnings:
         warn(warning)
     coded.warn_of_gaps(is_whole)
     return clicks
@@ -271,47 +291,14 @@ def clicks_of_table(
 def _ratings(table: Table, place: int, column: Column) -> NDArray[np.float64]:
     """The ratings in a column, NaN for an empty cell."""
     codes, values = distinct(column)
-    ratings = []
-    for code, value in enumerate(values):
-        try:
-            text = text_of(value)
-            ratings.append(np.nan if text in NO_NAME else float(TRUTH.get(text.lower(), text)))
-        except ValueError:
-            row, shown = int((codes == code).argmax()), str(value).strip()[:40]
-            problem = f"wanted a rating, a number, got {shown!r}"
-            raise table.error(problem, row, table.names[place]) from None
-    return np.array([*ratings, np.nan])[codes]  # an empty cell has code -1
-
-
-def _clicks_of_dict(
-    clicks: Mapping[Any, Any],
-    weights: ArrayLike | None,
-    users: Sequence[Hashable] | None,
-    items: Sequence[Hashable] | None,
-    times: Any,
-    layout: Layout,
-) -> Clicks:
-    """Columns of one length, or a list of items for each user."""
-    if layout.columns is not None or layout.min_rating is not None or is_long(list(clicks)):
-        lengths = {len(values) for values in clicks.values() if hasattr(values, "__len__")}
-        if len(lengths) == 1:
-            table = table_of("clicks", clicks)
-            return clicks_of_table(table, weights, users, items, times, layout)
-        if len(clicks) == 2:
-            one, other = clicks
-            raise ValueError(
-                f"clicks has the keys {one!r} and {other!r}, but not as many users as items: give "
-                "columns of equal length, or a dict {user: [item, ...]}"
-            )
-    if times is not None:
-        if not isinstance(times, Mapping):
-            raise TypeError(f"times must be a dict, as clicks is, got {type(times).__name__}")
-        for user, some in clicks.items():
-            if user not in times or len(times[user]) != len(some):
-                raise ValueError(f"times must have {len(some)} times for {user!r}, one an item")
-        times = [time for user in clicks for time in times[user]]
-    table = table_of_lists("clicks", clicks, ["item"])
-    return clicks_of_table(table, weights, list(clicks) if users is None else users, items, times)
+    texts = ["" if text_of(value) in NO_NAME else text_of(value) for value in values]
+    ratings = np.array([*map(number_of, texts), np.nan])  # the last is of code -1, an empty cell
+    is_odd = np.isnan(ratings[:-1]) & np.array([text != "" for text in texts], dtype=bool)
+    if is_odd.any():
+        code = int(is_odd.argmax())
+        problem = f"wanted a rating, a number, got {texts[code][:40]!r}"
+        raise table.error(problem, int((codes == code).argmax()), table.names[place])
+    return ratings[codes]
 
 
 def clicks_of_pairs(

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..rankings import MAX_WEIGHT, check_weights
-from .checks import check_n_items, codes_of
+from .checks import check_n_items, codes_of, number_of
 from .columns import is_pairs, side_words, word
-from .doubts import NO, YES
+from .ignored import NO, YES
 from .pairs import Pairs, pairs_of_entries, votes_of
 from .table import (
     Coded,
@@ -135,7 +135,7 @@ def _side(name: Any, sides: Sequence[Hashable]) -> int:
 
 def _counts(table: CodedTable) -> NDArray[np.int64]:
     count = table.columns["count"]
-    values = np.array([_number(name) for name in count.names])[count.codes]
+    values = np.array([number_of(name) for name in count.names])[count.codes]
     table.refuse(
         ~((values >= 0) & (values <= MAX_WEIGHT) & (values == np.floor(values))),
         lambda row: (
@@ -144,14 +144,6 @@ def _counts(table: CodedTable) -> NDArray[np.int64]:
         ),
     )
     return values.astype(np.int64)
-
-
-def _number(value: Any) -> float:
-    """A number, NaN for what is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")
 
 
 # Impressions

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,8 +40,8 @@ from .table import (
     table_of,
     texts_of,
 )
-from .text import COMMA
-from .ties import UNCLEAR, check_tied_ranks, fill_last_rank
+from .text import COMMA, wrong_length
+from .ties import UNCLEAR, check_tied_ranks, fill_last_rank, first_ranks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,6 +100,7 @@ def read_wide(table: Table, kind: str | None) -> tuple[Rankings | Clicks, str]:
         if is_long(names):
             shown = ", ".join(map(str, names[:5]))
             raise table.error(f"the header {shown} is that of a long table", HEADER)
+        wide.check_rows()
         return wide.clicks() if chosen == "wide-clicks" else wide.rankings(), chosen
     except ValueError as error:
         words = [word(name) for name in names]
@@ -151,6 +152,19 @@ class Wide:
         """Which cells ``[row, place]`` are not missing."""
         is_missing = self.texts.is_null() | self.texts.str.to_lowercase().is_in(NO_RANK)
         return ~is_missing.fill_null(True).to_numpy().reshape(len(self.columns), -1).T
+
+    def check_rows(self) -> None:
+        """Refuse a row of text that has more cells than the header, or fewer."""
+        n_columns = len(self.table.names)
+        if self.table.width:
+            sizes = sum(column.is_not_null().cast(int) for column in self.columns)
+            beyond = self.columns[n_columns:]
+            is_wrong = sizes < n_columns
+            for column in beyond:
+                is_wrong |= column.fill_null("") != ""
+            if is_wrong.any():
+                row = int(is_wrong.arg_max() or 0)
+                raise self.table.error(wrong_length(sizes[row], n_columns), row)
 
     def user_column(self) -> int:
         """The column of the users, -1 for none; if the header does not show it, it is the first, if
@@ -221,7 +235,7 @@ class Wide:
             return
         n_rows = len(self.columns[0])
         items = set(self.texts[:n_rows].drop_nulls()) & set(self.texts[n_rows:].drop_nulls())
-        if items and not any(map(is_number, items)):
+        if word(first) not in USER and items and not any(map(is_number, items)):
             raise self.table.error(NO_PLACE.format(first), HEADER)
 
     def _ranks_or_clicks(self, numbers: NDArray[np.float64]) -> str:
@@ -253,23 +267,27 @@ class Wide:
         self, weights: ArrayLike | None = None, users: Names = None, items: Names = None
     ) -> Rankings:
         """Rankings by ranks; `items` are columns, in this order."""
-        first, places, ranks = self._cells(items)
-        _check_ranks(self.table, places, ranks)
+        first, places, values = self._cells(items)
+        ranks = first_ranks(values, partial(_refuse_cells, self.table, places, values))
+        is_shifted = ((values == 0).sum(axis=1) == 1) & ((~np.isnan(values)).sum(axis=1) > 1)
+        if self.table.is_file and is_shifted.all():
+            problem = "every user has one rank 0: ranks start at 1; leave the others empty"
+            raise self.table.error(problem, 0)
         names = [self.table.names[place] for place in places]
-        return _checked(check_tied_ranks(ranks), ranks, weights, self.users(first, users), names)
+        return _checked(ranks, values, weights, self.users(first, users), names)
 
     def clicks(self) -> Clicks:
         """Clicks by numbers above 0."""
         first, places, numbers = self._cells()
         numbers = np.nan_to_num(numbers)
-        _check_cells(self.table, places, numbers, numbers < 0, "0 or more")
+        _refuse_cells(self.table, places, numbers, numbers < 0, "wanted 0 or more")
         names = [self.table.names[place] for place in places]
         return Preferences.from_clicks(numbers > 0, users=self.users(first), items=names)
 
     def _cells(self, items: Names = None) -> tuple[int, list[int], NDArray[np.float64]]:
         """The columns of the users and of the items, and the numbers of these."""
         table, first = self.table, self.user_column()
-        places = [place for place in range(len(self.columns)) if place != first]
+        places = [place for place in range(len(table.names)) if place != first]
         if items is not None:
             strange = [name for name in items if name not in table.names]
             if strange:
@@ -356,47 +374,17 @@ def is_number(text: str) -> bool:
     return text.lower() in YES_NO or re.match(NUMBER, text.lower()) is not None
 
 
-def _check_ranks(table: Table, places: list[int], values: NDArray[np.float64]) -> None:
-    known = ~np.isnan(values)
-    ranks = np.where(known, values, 0.0)
-    is_odd = ranks != np.floor(ranks)
-    for row in np.flatnonzero(is_odd.any(axis=1)):  # items that tie may share a mean rank
-        _, same, counts = np.unique(ranks[row], return_inverse=True, return_counts=True)
-        is_odd[row] &= counts[same] == 1
-    wanted = f"a rank, a whole number from 1 to {len(places)}"
-    wrong = is_odd | (ranks < 0) | (ranks > len(places))
-    _check_cells(table, places, values, wrong, wanted)
-    is_shifted = ((values == 0).sum(axis=1) == 1).all() and (known.sum(axis=1) > 1).all()
-    if table.is_file and is_shifted:
-        problem = "every user has one rank 0: ranks start at 1; leave the others empty"
-        raise table.error(problem, 0)
-    _check_ties(table, np.arange(len(ranks)), ranks)
-
-
-def _check_cells(
-    table: Table,
-    places: list[int],
-    values: NDArray[np.float64],
-    wrong: NDArray[np.bool_],
-    wanted: str,
+def _refuse_cells(
+    table: Table, places: list[int], values: NDArray[np.float64], wrong: NDArray[np.bool_], why: str
 ) -> None:
+    """Refuse the first of the cells that are wrong; if its whole row is, no column."""
     if wrong.any():
         row, item = np.argwhere(wrong)[0].tolist()
+        if wrong[row].all():
+            raise table.error(why, row)
         count = f"{int(wrong.sum())} of {wrong.size} cells are wrong"
-        problem = f"wanted {wanted}, got {values[row, item]:g}; {count}"
+        problem = f"{why}, got {values[row, item]:g}; {count}"
         raise table.error(problem, row, table.names[places[item]])
-
-
-def _check_ties(table: Table, rows: NDArray[Any], ranks: NDArray[np.float64]) -> None:
-    """Refuse the first user whose equal ranks are not clear: the one in ``rows[user]``."""
-    try:
-        check_tied_ranks(ranks)
-    except ValueError:
-        for row, mine in zip(rows, ranks, strict=True):
-            try:
-                check_tied_ranks([mine])
-            except ValueError:
-                raise table.error(UNCLEAR, int(row)) from None
 
 
 def _checked(
@@ -456,13 +444,11 @@ def rankings_of_long_table(table: Table) -> Rankings:
     numbers = [float(text) if re.match(NUMBER, text.lower()) else np.nan for text in texts]
     ranks = np.array(numbers)[codes]
 
-    def refuse(wrong: NDArray[np.bool_], wanted: str, at: NDArray[np.integer[Any]]) -> None:
-        if wrong.any():
-            row = int(at[wrong.argmax()])
-            problem = f"wanted {wanted}, got {texts[codes[row]][:40]!r}"
-            raise table.error(problem, row, table.names[at_rank])
-
-    refuse(is_said & np.isnan(ranks), "a rank", coded.rows)
+    is_odd = is_said & np.isnan(ranks)
+    if is_odd.any():
+        row = int(is_odd.argmax())
+        problem = f"wanted a rank, got {texts[codes[row]][:40]!r}"
+        raise table.error(problem, row, table.names[at_rank])
     # A cell that is there twice must have one rank.
     cells = rows.astype(np.int64) * len(items) + columns
     _, firsts, inverse = np.unique(cells, return_index=True, return_inverse=True)
@@ -476,20 +462,21 @@ def rankings_of_long_table(table: Table) -> Rankings:
             f"{table.at(first)}",
             row,
         )
-    # Each rank is whole, or that of a tie, which may be a mean.
     firsts = np.sort(firsts)
-    rows, columns, known, is_said = rows[firsts], columns[firsts], ranks[firsts], is_said[firsts]
-    values_of, places_of = np.unique(known, return_inverse=True)
-    shared = rows.astype(np.int64) * len(values_of) + places_of
-    _, inverse, counts = np.unique(shared, return_inverse=True, return_counts=True)
-    is_odd = (known != np.floor(known)) & (counts[inverse] == 1)
-    refuse(is_said & is_odd, "a rank", firsts)
-    is_beyond = ~((known >= 1) & (known <= len(items)))
-    refuse(is_said & is_beyond, f"a rank from 1 to {len(items)}, the number of items", firsts)
-    table_of_ranks = np.zeros((len(users), len(items)))
-    table_of_ranks[rows[is_said], columns[is_said]] = known[is_said]
-    _check_ties(table, firsts[np.unique(rows, return_index=True)[1]], table_of_ranks)
-    return Preferences.from_rankings(table_of_ranks, users=users.tolist(), items=items.tolist())
+    cell = rows[firsts], columns[firsts]
+    table_of_ranks = np.full((len(users), len(items)), np.nan)
+    table_of_ranks[cell] = ranks[firsts]
+
+    def refuse_cells(wrong: NDArray[np.bool_], why: str) -> None:
+        if wrong.any():
+            row = int(firsts[wrong[cell].argmax()])
+            shown = "" if why == UNCLEAR else f", got {texts[codes[row]][:40]!r}"
+            name = None if why == UNCLEAR else table.names[at_rank]
+            raise table.error(f"{why}{shown}", row, name)
+
+    found = first_ranks(table_of_ranks, refuse_cells)
+    refuse_cells((found == 0) & ~np.isnan(table_of_ranks), "ranks start at 1")
+    return _checked(found, table_of_ranks, None, users.tolist(), items.tolist())
 
 
 # Lists of items

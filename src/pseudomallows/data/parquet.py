@@ -21,6 +21,8 @@ from .source import Source, open_source, parts_of
 from .table import Table, join_names
 from .write import write_table
 
+# Errors of pyarrow are ValueErrors, but for those of files and of what is not there.
+BROKEN = ("Parquet file", OSError, ValueError, LookupError, TypeError, RuntimeError, OverflowError)
 BATCH = 1 << 17  # rows that are read at a time: a quarter took a third longer, eight times too
 
 
@@ -88,7 +90,7 @@ def _read(part: Source, places: list[int]) -> Iterator[list[Any]]:
     """Columns of a file, as series of polars, block by block; nulls for a place of -1."""
     import polars as pl
 
-    with _open(part) as file:
+    with _open(part) as file, part.refuse_broken(*BROKEN):
         here, n_rows = sorted({place for place in places if place >= 0}), 0
         for group in range(file.num_row_groups):  # or the reader keeps what it has read
             for batch in file.iter_batches(
@@ -128,15 +130,15 @@ def _open(source: Source) -> Iterator[Any]:
         raise ModuleNotFoundError(
             "Parquet files need pyarrow: pip install 'pseudomallows[files]'", name=error.name
         ) from None
-    broken = (pa.ArrowException, OSError, ValueError, KeyError, OverflowError)
-    with source.refuse_broken("Parquet file", *broken):
+    with source.refuse_broken(*BROKEN):
         place: Any = source.path
         if source.path is None or source.is_packed:
             place = pa.BufferReader(source.content)
         metadata = pq.ParquetFile(place).metadata
         check = True  # of pages that have a checksum
-        with pq.ParquetFile(place, metadata=metadata, page_checksum_verification=check) as file:
-            yield file
+        file = pq.ParquetFile(place, metadata=metadata, page_checksum_verification=check)
+    with file:
+        yield file
 
 
 # Clicks in parts

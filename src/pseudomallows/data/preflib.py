@@ -11,6 +11,7 @@ from .source import Source
 COMPLETE = (".soc", ".toc")
 CATEGORIES = ".cat"
 ENDINGS = (*COMPLETE, ".soi", ".toi", CATEGORIES)
+NAMED = re.compile(r"ALTERNATIVE NAME [0-9]{1,18}")  # a key of the header
 
 
 def read_preflib(source: Source, text: str) -> Rankings:
@@ -19,11 +20,19 @@ def read_preflib(source: Source, text: str) -> Rankings:
     Items in braces share their ranks. So do the items of a category; categories are taken as they
     stand, the best first.
     """
-    labels, lines = _split(source, text)
+    header, lines = _split(source, text)
+    labels = {int(key[17:]): name for key, name in header.items() if NAMED.fullmatch(key)}
+    if not labels:
+        raise source.error(
+            None, "there are no lines '# ALTERNATIVE NAME 1: ...': is this a PrefLib file of today?"
+        )
+    names = Counter(labels.values())  # those that appear twice, or are empty, get their number
+    for number, name in labels.items():
+        if names[name] > 1 or not name:
+            labels[number] = f"{name} ({number})" if name else str(number)
     categories = None
     if source.ending == CATEGORIES:
-        categories = re.findall(r"^#\s*CATEGORY NAME \d+\s*:\s*(.*?)\s*$", text, re.I | re.M)
-        _check_number(source, text, "CATEGORIES", len(categories))
+        categories = [name for key, name in header.items() if key.startswith("CATEGORY NAME ")]
         source.notes.append(f"categories, best first: {', '.join(categories)}")
     counts: list[int] = []
     orders: list[list[list[str]]] = []  # groups of equal items
@@ -57,44 +66,32 @@ def read_preflib(source: Source, text: str) -> Rankings:
         orders.append([[labels[item] for item in group] for group in groups if group])
     if not orders:
         raise source.error(None, "there are no orders after the header")
-    for what in ("UNIQUE ORDERS", "UNIQUE PREFERENCES"):
-        _check_number(source, text, what, len(counts))
-    _check_number(source, text, "VOTERS", sum(counts))
-    try:
-        return Preferences.from_orderings(orders, weights=counts, items=list(labels.values()))
-    except ValueError as error:
-        raise source.error(None, str(error)) from None
+    numbers = {"ALTERNATIVES": len(labels)}
+    numbers |= {} if categories is None else {"CATEGORIES": len(categories)}
+    numbers |= dict.fromkeys(("UNIQUE ORDERS", "UNIQUE PREFERENCES"), len(counts))
+    numbers["VOTERS"] = sum(counts)
+    for what, number in numbers.items():  # is it a file that was cut?
+        wanted = header.get(f"NUMBER {what}", "")
+        if re.fullmatch(r"[0-9]{1,18}", wanted) and int(wanted) != number:
+            cut = ": the file seems to be cut" if int(wanted) > number else ""
+            raise source.error(
+                None, f"{wanted} {what.lower()} are announced, but there are {number}{cut}"
+            )
+    return Preferences.from_orderings(orders, weights=counts, items=list(labels.values()))
 
 
-def _split(source: Source, text: str) -> tuple[dict[int, str], list[tuple[int, str]]]:
-    """The names of the items by their numbers, and the lines after the header, with theirs."""
-    names: dict[int, str] = {}
+def _split(source: Source, text: str) -> tuple[dict[str, str], list[tuple[int, str]]]:
+    """The header, by its keys in capitals, and the lines after it, with their numbers."""
+    header: dict[str, str] = {}
     lines = []
     for number, raw in enumerate(io.StringIO(text, newline=None), 1):  # no list of lines
         line = raw.strip()
         if line.startswith("#"):
-            match = re.fullmatch(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)", line, re.IGNORECASE)
-            if match:
-                if int(match[1]) in names:
-                    raise source.error(number, f"item {match[1]} is named twice")
-                names[int(match[1])] = match[2].strip() or match[1]
+            key, _, value = line[1:].partition(":")
+            key = " ".join(key.upper().split())
+            if key in header and NAMED.fullmatch(key):
+                raise source.error(number, f"item {key[17:]} is named twice")
+            header[key] = value.strip()
         elif line:
             lines.append((number, line))
-    if not names:
-        raise source.error(
-            None, "there are no lines '# ALTERNATIVE NAME 1: ...': is this a PrefLib file of today?"
-        )
-    _check_number(source, text, "ALTERNATIVES", len(names))
-    counts = Counter(names.values())  # names that appear twice get their number
-    names = {n: f"{name} ({n})" if counts[name] > 1 else name for n, name in names.items()}
-    return names, lines
-
-
-def _check_number(source: Source, text: str, what: str, number: int) -> None:
-    """Refuse a file that has not what its header announces, as one that was cut."""
-    wanted = re.search(rf"^#\s*NUMBER {what}\s*:\s*(\d{{1,18}})\s*$", text, re.I | re.M | re.A)
-    if wanted and int(wanted[1]) != number:
-        cut = ": the file seems to be cut" if int(wanted[1]) > number else ""
-        raise source.error(
-            None, f"{wanted[1]} {what.lower()} are announced, but there are {number}{cut}"
-        )
+    return header, lines

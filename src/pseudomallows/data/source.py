@@ -93,7 +93,7 @@ class Source:
         """Name the file in every error that does not."""
         try:
             yield
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+        except (ValueError, TypeError) as error:
             if isinstance(error, ValueError) and str(error).startswith(self.name):
                 raise
             raise self.error(None, str(error)) from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .checks import name_in_file, text_of
-from .columns import NAMES, are_places, is_pairs, place_of, user_column, word
+from .columns import NAMES, is_pairs, kind_of, place_of, word
 from .source import MAX_LINE, Source, check_encoding, text_blocks
 from .table import Column, Table
 from .times import form_of
@@ -41,7 +41,7 @@ class TextFile:
     header: Row = (0, [])
     first_line: int = 1  # of the rows
     has_points: bool = True  # or is a comma in a number a point?
-    is_ragged: bool = False  # may rows have more cells, or fewer, than the header?
+    is_ragged: bool = False  # may rows have more cells than the header, or fewer? Then nulls
 
     def blocks(self) -> Iterator[bytes]:
         """The lines of the rows, in blocks."""
@@ -58,8 +58,7 @@ class TextFile:
         """The table, a row for each line that is not blank."""
         if not self.is_ragged:
             return file_table(self.source, self.header, self._frames)
-        rows = csv_rows(self.source, self.blocks(), self.delimiter, self.first_line)
-        frames = [(self._with_points(frame), lines) for frame, lines in packed_rows(rows)]
+        frames = list(self._frames())
         return file_table(self.source, self.header, lambda: frames, is_ragged=True)
 
     def _frames(self) -> Iterator[Frame]:
@@ -72,12 +71,15 @@ class TextFile:
             found = plain_frame(block, self.delimiter, n_columns, line)
             if found is None:
                 rows = csv_rows(self.source, itertools.chain([block], blocks), self.delimiter, line)
-                whole = (full_row(self.source, n_columns, row) for row in rows)
-                for frame, lines in packed_rows(whole):
+                if not self.is_ragged:
+                    rows = (full_row(self.source, n_columns, row) for row in rows)
+                for frame, lines in packed_rows(rows):
                     yield self._with_points(frame), lines
                 return
-            if len(found[0]):
-                yield self._with_points(found[0]), found[1]
+            frame, lines = found
+            if len(frame):  # no cell is there without text, and none is not there
+                frame = frame.fill_null("") if self.is_ragged else frame
+                yield self._with_points(frame), lines
             line += block.count(b"\n")
 
     def _with_points(self, frame: "pl.DataFrame") -> "pl.DataFrame":
@@ -108,11 +110,9 @@ def text_table(source: Source, encoding: str | None, kind: str | None) -> Table:
     names = header[1]
     has_names = kind in ("orderings", "pairs") or is_pairs(names)
     has_names = has_names or any(place_of(name) is not None for name in names)
-    first = user_column(names)
-    places = [name for at, name in enumerate(names) if at != first]
-    is_ragged = kind == "orderings" or (kind is None and are_places(places))
     has_points = delimiter != ";" or has_names
-    return TextFile(source, encoding, delimiter, header, first_line, has_points, is_ragged).table()
+    is_wide = (kind or kind_of(names)) in (None, "rankings", "orderings", "wide-clicks")
+    return TextFile(source, encoding, delimiter, header, first_line, has_points, is_wide).table()
 
 
 def find_delimiter(source: Source, first: list[str]) -> str:
@@ -269,11 +269,14 @@ def full_row(source: Source, n_columns: int, row: Row) -> Row:
     if len(cells) > n_columns and not any(cells[n_columns:]):
         cells = cells[:n_columns]
     if len(cells) != n_columns:
-        advice = ": is there a decimal comma? Write a point" * (len(cells) == 2 * n_columns)
-        raise source.error(
-            line, f"there are {len(cells)} cells, but the header has {n_columns} columns{advice}"
-        )
+        raise source.error(line, wrong_length(len(cells), n_columns))
     return line, cells
+
+
+def wrong_length(n_cells: int, n_columns: int) -> str:
+    """What is wrong with a row of so many cells."""
+    advice = ": is there a decimal comma? Write a point" * (n_cells == 2 * n_columns)
+    return f"there are {n_cells} cells, but the header has {n_columns} columns{advice}"
 
 
 def packed_rows(rows: Rows) -> Iterator[Frame]:

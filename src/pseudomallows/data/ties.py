@@ -1,6 +1,6 @@
 """Equal ranks: which items share which ranks, however the ties are written."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,23 +27,37 @@ def check_tied_ranks(values: ArrayLike, name: str = "rankings") -> NDArray[np.in
            [0, 2, 2, 1]], dtype=int32)
     """
     table = numeric_table(values, name)
+
+    def refuse(wrong: NDArray[np.bool_], why: str) -> None:
+        what = f"is not a ranking of {table.shape[1]} items"
+        refuse_rows(np.any(wrong, axis=1), table, name, what, why)
+
+    return first_ranks(table, refuse)
+
+
+def first_ranks(
+    table: NDArray[np.float64], refuse: Callable[[NDArray[np.bool_], str], None]
+) -> NDArray[np.int32]:
+    """The same of numbers; ``refuse(wrong, why)`` raises an error if a cell is wrong."""
     n_items = table.shape[1]
     ranks = np.where(np.isnan(table), 0.0, table)
-
-    def refuse(wrong: Any, why: str) -> None:
-        refuse_rows(wrong, table, name, f"is not a ranking of {n_items} items", why)
-
-    refuse((ranks < 0).any(axis=1), "ranks start at 1, and 0 or NaN means not ranked")
-    refuse((ranks > n_items).any(axis=1), f"a rank is beyond the {n_items} items")
-    in_order = np.sort(ranks, axis=1)
+    refuse(ranks < 0, "ranks start at 1, and 0 or NaN means not ranked")
+    refuse(ranks > n_items, f"a rank is beyond the {n_items} items")
+    order = np.argsort(ranks, axis=1)
+    in_order = np.take_along_axis(ranks, order, axis=1)
     equal = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] > 0)
+    is_tied = np.zeros(ranks.shape, dtype=bool)
+    np.put_along_axis(is_tied, order[:, 1:], equal, axis=1)
+    is_first = np.zeros(ranks.shape, dtype=bool)  # of a tie
+    np.put_along_axis(is_first, order[:, :-1], equal, axis=1)
+    is_half = ranks != np.floor(ranks)
+    why = "ranks are whole numbers; only items that tie can share a mean rank"
+    refuse(is_half & ~is_tied & ~is_first, why)
     tied = equal.any(axis=1)
-    halves = (ranks != np.floor(ranks)).any(axis=1)
-    refuse(halves & ~tied, "ranks are whole numbers; only items that tie can share a mean rank")
     if tied.any():
-        firsts = _first_ranks(ranks[tied], by_means=bool(halves.any()))
-        unclear = np.zeros(len(ranks), dtype=bool)
-        unclear[tied] = np.isnan(firsts).any(axis=1)
+        firsts = _first_ranks(ranks[tied], by_means=bool(is_half.any()))
+        unclear = np.zeros(ranks.shape, dtype=bool)
+        unclear[tied] = np.any(np.isnan(firsts), axis=1, keepdims=True)
         refuse(unclear, UNCLEAR)
         ranks[tied] = firsts
     return ranks.astype(np.int32)

@@ -112,7 +112,7 @@ class TimeColumn:
         seconds: Seconds = times.cast(pl.Float64).to_numpy()
         return None if np.isnan(seconds).all() else seconds
 
-    def said(self) -> str:
+    def warning(self) -> str:
         """That the column is not read, for a warning."""
         return f"column {str(self.name)!r} is not read as times: {self.problem}"
 
@@ -190,7 +190,7 @@ def times_of_column(
     which row one is wrong."""
     reader = TimeColumn(name, is_named)
     times = reader.finish(reader.add(column))
-    return times, "" if reader.is_open else reader.said()
+    return times, "" if reader.is_open else reader.warning()
 
 
 def given_times(times: Any) -> Seconds | None:

@@ -1,4 +1,4 @@
-"""Columns of a table of clicks that are not used, and may say which rows are no clicks."""
+"""Columns of a table of clicks that are ignored, but may show which rows are no clicks."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .checks import number_of
 from .columns import ORDER, POSITION, QUIET, RATING, other_columns, parts, word, words_in
 from .table import Column, distinct
 
@@ -25,15 +26,14 @@ NO_CLICK = words_in(
     "return returned refund refunded cancel cancelled canceled down downvote dislike disliked "
     "unlike skip skipped dismiss dismissed reject rejected ignored hide no negative bad hate"
 )
-MOST_WORDS = 20  # in a column that says what was done (view, cart, purchase); names are more
+MOST_WORDS = 20  # in a column that names events (view, cart, purchase); names are more
 MOST_VALUES = 100_000  # of a rating or a count: with more, the column holds prices or times
-TRUTH = {"true": 1, "false": 0}
 YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 
 
 class Counts:
     """How often a column has each number, or each word; nothing of a column of dates, or with more
-    words than say what was done."""
+    words than events have."""
 
     def __init__(self, name_of: Callable[[Any], Any]) -> None:
         self.name_of, self.counts, self.is_open = name_of, dict[Any, int](), True
@@ -50,18 +50,18 @@ class Counts:
                 name = self.name_of(value)
                 if name is not None:
                     self.counts[name] = self.counts.get(name, 0) + n
-            n_words = sum(as_number(name) is None for name in self.counts)
+            n_words = sum(math.isnan(number_of(name)) for name in self.counts)
             self.is_open = len(self.counts) <= MOST_VALUES and n_words <= MOST_WORDS
         if not self.is_open:
             self.counts = {}
 
 
-def suspects(names: Sequence[Hashable]) -> dict[int, str]:
-    """The first column that may tell by its name which rows are no clicks, and its kind; if there
-    is none, all that may tell it by their values, of the kind "number".
+def flagged_columns(names: Sequence[Hashable]) -> dict[int, str]:
+    """The first column that may show by its name which rows are no clicks, and its kind; if there
+    is none, all that may show it by their values, of the kind "number".
 
-    >>> suspects(["user", "item", "time", "stars"]), suspects(["user", "item", "x", "price"])
-    ({3: 'rating'}, {2: 'number'})
+    >>> [flagged_columns(["user", "item", *names]) for names in (["time", "stars"], ["x", "price"])]
+    [{3: 'rating'}, {2: 'number'}]
     """
     words = [word(name) for name in names]
     for kind, known in NAMED.items():
@@ -76,44 +76,46 @@ def suspects(names: Sequence[Hashable]) -> dict[int, str]:
     return dict.fromkeys(other_columns(names, EVENT), "number")
 
 
-def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int], is_said: bool = False) -> str:
-    """What to say of such a column, "" if nothing is doubtful; ``counts[value]`` is how many rows
-    have a value. If it `is_said` that these are clicks, positions are no reason to doubt.
+def advice_on(
+    name: Hashable, kind: str, counts: Mapping[Any, int], kind_is_given: bool = False
+) -> str:
+    """The warning about such a column, "" for none; ``counts[value]`` rows have a value. If the
+    caller gave the kind, positions are no reason for one.
 
     >>> advice_on("stars", "rating", {1: 2, 5: 3})[-70:]
     'is below 3, the middle of 1 to 5: give min_rating=3 to leave these out'
     >>> advice_on("stars", "rating", {4: 2, 5: 3}), advice_on("price", "number", {0: 1})
     ('', '')
     """
-    said = f"column {str(name)!r} is ignored, every row counts as a click"
+    ignored = f"column {str(name)!r} is ignored, every row counts as a click"
     of_all = f"of {sum(counts.values())}"
     numbers = _numbers(counts)
     low, high = min(numbers, default=1.0), max(numbers, default=1.0)
     if kind == "number":
         no_clicks = [value for value in counts if parts(value) & NO_CLICK]
-        if any(as_number(value) is None for value in counts):
+        if any(math.isnan(number_of(value)) for value in counts):
             if len(counts) < 2 or not no_clicks:
                 return ""
             n_low = sum(counts[value] for value in no_clicks)
             shown = ", ".join(repr(str(value)[:40]) for value in no_clicks[:5])
             return (
-                f"{said}, also the {n_low} {of_all} with {shown}: keep the rows that are clicks, "
-                "and drop the others first"
+                f"{ignored}, also the {n_low} {of_all} with {shown}: keep the rows that are "
+                "clicks, and drop the others first"
             )
         is_order = word(name) in ORDER and _are_ranks(numbers)
         if parts(name) & QUIET or (low > 0 and not is_order):
             return ""
         kind = "value" if low <= 0 else "position"
     if kind == "position":
-        advice = f"{said}: if it holds ranks, give kind='long-rankings'; if not, kind='clicks'"
-        return "" if is_said else advice
+        advice = f"{ignored}: if it holds ranks, give kind='long-rankings'; if not, kind='clicks'"
+        return "" if kind_is_given else advice
     if kind == "clicked":
         n_low = sum(n for value, n in counts.items() if not _is_yes(value))
         if counts and not n_low:
             return ""
-        said += f", also the {n_low} {of_all} without a yes or 1" if n_low else ""
+        ignored += f", also the {n_low} {of_all} without a yes or 1" if n_low else ""
         return (
-            f"{said}: drop the rows that are not clicks, or learn from what was passed over, "
+            f"{ignored}: drop the rows that are not clicks, or learn from what was passed over, "
             "too, with kind='impressions' or from_impressions"
         )
     middle = max((low + high) / 2, 0.0) if kind == "rating" and numbers else 0.0
@@ -123,40 +125,28 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int], is_said: boo
     n_low = sum(n for value, n in numbers.items() if value <= 0 or value < middle)
     which = f"below {middle:g}, the middle of {low:g} to {high:g}" if middle else "0 or less"
     if n_low:
-        said += f", also the {n_low} of {sum(numbers.values())} whose {kind} is {which}"
+        ignored += f", also the {n_low} of {sum(numbers.values())} whose {kind} is {which}"
         if middle:
-            return f"{said}: give min_rating={middle:g} to leave these out"
+            return f"{ignored}: give min_rating={middle:g} to leave these out"
         if kind == "count":
             by = {"rating": str(name)}
-            return f"{said}: give columns={by} and min_rating=1 to leave these out"
-    return f"{said}: drop the rows that are not clicks first"
-
-
-def as_number(value: Any) -> float | None:
-    """The number in a cell, with a decimal comma too; 1 for true, 0 for false; None if it is none.
-
-    >>> [as_number(value) for value in ("3.5", "3,5", "true", "tea")]
-    [3.5, 3.5, 1.0, None]
-    """
-    try:
-        return float(TRUTH.get(str(value).lower(), str(value).replace(",", ".")))
-    except ValueError:
-        return None
+            return f"{ignored}: give columns={by} and min_rating=1 to leave these out"
+    return f"{ignored}: drop the rows that are not clicks first"
 
 
 def _numbers(counts: Mapping[Any, int]) -> dict[float, int]:
     """Counts by number; values that are no numbers are left out."""
     by_number: dict[float, int] = {}
     for value, n in counts.items():
-        number = as_number(value)
-        if number is not None and math.isfinite(number):
+        number = number_of(value)
+        if math.isfinite(number):
             by_number[number] = by_number.get(number, 0) + n
     return by_number
 
 
 def _is_yes(value: Any) -> bool:
     """Whether a cell is a yes, or a number above 0."""
-    return str(value).lower() in YES or (as_number(value) or 0) > 0
+    return str(value).lower() in YES or number_of(value) > 0
 
 
 def _are_ranks(numbers: Mapping[float, int]) -> bool:
