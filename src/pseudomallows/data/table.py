@@ -137,6 +137,8 @@ class Table:
 
     def _coded(self, column: Column) -> Coded:
         codes, values = distinct(column)
+        if not self.is_file and set(map(type, values)) <= {int, str}:  # names as they are
+            return Coded(codes, values)
         names = [self.name_of(value) for value in values]
         if names == values and None not in names:
             return Coded(codes, names)
@@ -460,14 +462,17 @@ def join_names(
     """Codes of columns of one kind of names, none missing, and the names they stand for: those that
     are given, or all that appear, sorted where they can be."""
     appear = [np.flatnonzero(np.bincount(c.codes, minlength=len(c.names))) for c in columns]
-    used = [[c.names[at] for at in mine] for c, mine in zip(columns, appear, strict=True)]
+    used = [
+        object_array(column.names)[mine].tolist()
+        for column, mine in zip(columns, appear, strict=True)
+    ]
     if given is None and len(columns) == 1:
         order = order_of(used[0])
-        names, places_of = object_array([used[0][at] for at in order]), [np.argsort(order)]
+        names, places_of = object_array(used[0])[order], [np.argsort(order)]
     else:
         pool = list(dict.fromkeys(name for some in used for name in some))
-        listed = [pool[at] for at in order_of(pool)]
-        names = object_array(listed) if given is None else check_names(given, None, what + "s")
+        names = object_array(pool)[order_of(pool)]
+        names = names if given is None else check_names(given, None, what + "s")
         places_of = [codes_of(some, names) for some in used]
     joined = []
     for column, mine, some, found in zip(columns, appear, used, places_of, strict=True):
@@ -482,8 +487,11 @@ def order_of(names: list[Any]) -> NDArray[np.int64]:
     """The places of names by their order; as they stand, if they have none."""
     import polars as pl
 
-    if all(type(name) is str for name in names):
+    types = set(map(type, names))
+    if types == {str}:
         return pl.Series(names, dtype=pl.String).arg_sort().to_numpy().astype(np.int64)
+    if types == {int}:
+        return np.argsort(np.array(names), kind="stable")
     try:
         return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
     except TypeError:  # numbers and text together
