@@ -148,4 +148,9 @@ def one_cluster(consensus, alpha):
 def relabel(law, clusters, weights, labels, seed, number, corrected):
     """New labels of all rows: exact, or by the additive law alone."""
     values = law.weigh_rows(clusters, labels) if corrected and not law.is_exact else None
-    return law.relabel(clusters, weights, labels, values, seed, number)[0]
+    new, _, memberships = law.relabel(clusters, weights, labels, values, seed, number, True)
+    if values is None:  # what the labels are drawn from comes along
+        same = law.memberships(clusters, weights, False)
+        assert (memberships.probabilities == same.probabilities).all()
+        assert memberships.log_likelihood == same.log_likelihood
+    return new

@@ -204,7 +204,7 @@ def test_the_log_likelihood_and_memberships_are_those_of_the_definition():
         alpha = np.exp(np.arange(math.log(0.01), math.log(120.0), 0.02))[cells]
         chain.go_to(chain.state._replace(alpha=alpha))
         likelihoods = np.exp(exact.logs[0][:, places, cells]) * start[2]
-        memberships, log_likelihood = chain.memberships()
+        memberships, log_likelihood = chain.memberships
         assert log_likelihood == pytest.approx(np.log(likelihoods.sum(axis=1)).sum())
         assert memberships == pytest.approx(
             likelihoods / likelihoods.sum(axis=1, keepdims=True), abs=1e-6

@@ -287,12 +287,13 @@ def test_chains_that_are_only_slow_go_on_and_are_not_tempered():
     assert "tempered" in stuck.settings
 
 
+@pytest.mark.parametrize("agree", [True, False])
 @pytest.mark.parametrize(
     ("kind", "n_clusters"), [("rankings", 1), ("rankings", 2), ("clicks", 1), ("clicks", 2)]
 )
-def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, monkeypatch):
-    """The chain is the same, only what is kept of it is not: every draw of the second round comes
-    up in a chain that keeps all."""
+def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, agree, monkeypatch):
+    """The chain is the same, only what is kept of it is not: every second draw of a chain that
+    keeps all, from the first one on if the chains agree, else after those of the first round."""
     if kind == "clicks":
         prefs = pm.simulate_clicks(60, 6, alpha=6, mean_clicks=2, rng=1).preferences
     else:
@@ -300,6 +301,7 @@ def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, monkeypa
     rounds = iter([2, 1])
     module = sys.modules["pseudomallows.sampling.fit"]
     monkeypatch.setattr(module, "thinning_needed", lambda *_: next(rounds))
+    monkeypatch.setattr(module, "is_mixed", lambda *_: agree)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = pm.fit(prefs, "mcmc", n_clusters=n_clusters, n_chains=1, rng=5)
@@ -307,7 +309,8 @@ def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, monkeypa
         thin = found.settings["options"]["thin"]
         everything = {"n_draws": 3 * n_draws * thin, "warmup": warmup, "thin": 1}
         whole = pm.fit(prefs, "mcmc", n_clusters=n_clusters, n_chains=1, rng=5, **everything)
-    kept = whole.consensus[0, n_draws * thin :][2 * thin - 1 :: 2 * thin]
+    first = 0 if agree else n_draws * thin
+    kept = whole.consensus[0, first:][2 * thin - 1 :: 2 * thin][:n_draws]
     one = {tuple(sorted(map(tuple, draw.tolist()))) for draw in found.consensus[0]}
     assert one == {tuple(sorted(map(tuple, draw.tolist()))) for draw in kept}
     assert found.chain_memberships.sum(axis=2) == pytest.approx(1)

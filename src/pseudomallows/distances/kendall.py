@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.kendall import inversions as kernels
-from ..kernels.kendall.click_sums import FLAT
+from ..kernels.kendall.click_sums import fill_binomials
 from ..kernels.kendall.wins import (
     best_by_subsets,
     improve_by_insertions,
@@ -128,14 +128,6 @@ def log_binomials(n_items: int, alpha: float, largest: int) -> NDArray[np.float6
     >>> np.exp(log_binomials(4, 0.0, 4)).round(6)
     array([1., 4., 6., 4., 1.])
     """
-    rate, c = alpha / n_items, np.arange(1.0, largest + 1)
-    if rate > FLAT:
-        steps = _log_of_rest(rate * (n_items - c + 1)) - _log_of_rest(rate * c)
-    else:
-        steps = np.log((n_items - c + 1) / c)
-    return np.concatenate([[0.0], np.cumsum(steps)])
-
-
-def _log_of_rest(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log(1 - exp(-x)) of x above 0, to all digits."""
-    return np.where(x < 0.7, np.log(-np.expm1(-x)), np.log1p(-np.exp(-x)))
+    logs = np.empty(largest + 1)
+    fill_binomials(n_items, alpha / n_items, logs)
+    return logs

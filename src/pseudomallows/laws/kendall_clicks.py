@@ -47,12 +47,9 @@ class KendallClickRows(ClickUsers):
 
     def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
         """``counts[cluster, item]`` of clicks, then ``[cluster, size]`` of users."""
-        counts, n_sizes = np.zeros(shape, dtype=np.int64), len(self.sizes)
-        n_clicks = np.diff(self.clicks.starts)
-        owners = np.repeat(np.arange(self.n_rows), n_clicks)
-        codes = self.clicks.codes[self.clicks.starts[0] : self.clicks.starts[-1]]
-        np.add.at(counts, (labels[owners], codes), self.weights[owners])
-        np.add.at(counts, (labels, shape[1] - n_sizes + self.size_places), self.weights)
+        counts = np.zeros(shape, dtype=np.int64)
+        n_items = shape[1] - len(self.sizes)
+        kernels.count_clicks(self.clicks, self.size_places, labels, self.weights, n_items, counts)
         return counts
 
     def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:
@@ -76,8 +73,8 @@ class KendallClickTally(ClusterTally):
         excess = int(self.counts @ consensus - self.n_sizes @ least)
 
         def value(alpha: float) -> float:
-            logs = log_binomials(n_items, alpha, int(sizes.max(initial=0)))[sizes]
-            return float(-alpha / n_items * excess - (self.n_sizes * logs).sum())
+            rate = alpha / n_items
+            return -rate * excess - kernels.sum_binomials(n_items, rate, sizes, self.n_sizes)
 
         return value
 

@@ -50,6 +50,14 @@ class Clusters(NamedTuple):
         return len(self.alpha)
 
 
+class Memberships(NamedTuple):
+    """``probabilities[row, cluster]``, and the log likelihood of all users, the labels summed
+    out."""
+
+    probabilities: NDArray[np.float32]
+    log_likelihood: float
+
+
 class ClusterTally(ABC):
     """What a cluster needs to know of its users."""
 
@@ -252,31 +260,33 @@ class Law(ABC):
         values: Floats | None,
         seed: int,
         number: int,
-    ) -> tuple[Labels, Floats | None]:
+        weighs: bool = False,
+    ) -> tuple[Labels, Floats | None, Memberships | None]:
         """New labels, given the clusters: drawn by the additive law and, given the exact `values`
-        of the rows under their labels, accepted by the exact one; with the new values."""
+        of the rows under their labels, accepted by the exact one; with the new values. If asked,
+        and no values are given, the memberships come along, which the labels are drawn from."""
         exact = None if values is None else self.exact_tables(clusters)
-        shared = (self.tables(clusters), exact, log_of(weights), seed, number)
+        shared = (weighs, self.tables(clusters), exact, log_of(weights), seed, number)
         known = [None if values is None else values[rows] for rows in self.slices]
         pairs = zip(self.slices, known, strict=True)
         parts = self._map(_relabel, [(labels[rows], mine, *shared) for rows, mine in pairs])
-        new, new_values = zip(*parts, strict=True)
-        return np.concatenate(new), None if values is None else np.concatenate(new_values)
+        new, new_values, memberships = zip(*parts, strict=True)
+        return (
+            np.concatenate(new),
+            None if values is None else np.concatenate(new_values),
+            _joined(memberships) if weighs and values is None else None,
+        )
 
     def nearest(self, clusters: Clusters, weights: Floats) -> Labels:
         """The likeliest label of each row, by the additive law."""
         messages = [(self.tables(clusters), log_of(weights))] * len(self.blocks)
         return np.concatenate(self._map(_nearest, messages))
 
-    def memberships(
-        self, clusters: Clusters, weights: Floats, corrected: bool
-    ) -> tuple[NDArray[np.float32], float]:
-        """``memberships[row, cluster]`` and the log likelihood of all users, the labels summed out,
-        by the additive law or, corrected, by the exact one."""
+    def memberships(self, clusters: Clusters, weights: Floats, corrected: bool) -> Memberships:
+        """By the additive law or, corrected, by the exact one."""
         exact = self.exact_tables(clusters) if corrected else None
         message = (self.tables(clusters), exact, log_of(weights))
-        parts, sums = zip(*self._map(_memberships, [message] * len(self.blocks)), strict=True)
-        return np.concatenate(parts), sum(sums) / UNITS
+        return _joined(self._map(_memberships, [message] * len(self.blocks)))
 
     def scores(self, clusters: Clusters, weights: Floats) -> Floats:
         """``[row]``: exact log likelihood of a row, the label summed out."""
@@ -473,13 +483,13 @@ def _weigh_rows(task: Any) -> Floats:
     return rows.exact(tables, np.arange(rows.n_rows), _all_labels(rows, labels))
 
 
-def _relabel(task: Any) -> tuple[Labels, Floats | None]:
-    rows, labels, values, tables, exact, log_weights, seed, number = task
+def _relabel(task: Any) -> tuple[Labels, Floats | None, Any]:
+    rows, labels, values, weighs, tables, exact, log_weights, seed, number = task
     logs, new = rows.log_likelihoods(tables), np.empty(rows.n_rows, dtype=np.int32)
     streams = Streams(seed, number, rows.numbers, rows.weights)
     kernels.draw_labels(streams, logs + log_weights, new)
     if exact is None:
-        return new, None
+        return new, None, _weighed(rows, logs + log_weights) if weighs else None
     changed = np.flatnonzero(new != labels)  # an independence proposal, accepted one by one
     before, after = labels[changed], new[changed]
     proposed = rows.exact(exact, changed, after)
@@ -489,7 +499,7 @@ def _relabel(task: Any) -> tuple[Labels, Floats | None]:
     new[changed[~accepted]] = before[~accepted]
     values = values.copy()
     values[changed[accepted]] = proposed[accepted]
-    return new, values
+    return new, values, None
 
 
 def _nearest(task: Any) -> Labels:
@@ -505,8 +515,18 @@ def _memberships(task: Any) -> tuple[NDArray[np.float32], int]:
         values = rows.exact(exact, places, clusters.astype(np.int32)) + log_weights[clusters]
         logs = np.full(logs.shape, -np.inf)
         logs[places, clusters] = values
-    log_sums, memberships = weigh_logs(logs)
-    return memberships, exact_sum(log_sums, rows.weights)
+    return _weighed(rows, logs)
+
+
+def _weighed(rows: UserRows, logs: Floats) -> tuple[NDArray[np.float32], int]:
+    log_sums, probabilities = weigh_logs(logs)
+    return probabilities, exact_sum(log_sums, rows.weights)
+
+
+def _joined(parts: Sequence[tuple[NDArray[np.float32], int]]) -> Memberships:
+    """The memberships of all rows, from those of the blocks."""
+    probabilities, sums = zip(*parts, strict=True)
+    return Memberships(np.concatenate(probabilities), sum(sums) / UNITS)
 
 
 def weigh_logs(logs: Floats) -> tuple[Floats, NDArray[np.float32]]:
@@ -590,17 +610,19 @@ def principal_components(rows: Any, n_components: int) -> Floats:
     return np.asarray(rows @ axes[:, ::-1])
 
 
-def order_like(reference: Any, memberships: Any) -> NDArray[np.int64]:
-    """The order of the clusters of ``memberships[row, cluster]`` that agrees best with those of a
-    reference.
+def order_like(reference: Any, labels: Labels) -> NDArray[np.int64]:
+    """The order of the clusters of ``labels[row]`` that agrees best with those of a reference,
+    ``memberships[row, cluster]``.
 
     >>> reference = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    >>> order_like(reference, 1 - reference)
+    >>> order_like(reference, np.array([1, 0, 0]))
     array([1, 0])
     """
     from scipy.optimize import linear_sum_assignment
 
-    # [k, j]: how many users are in k of the reference, and j; no BLAS, whose own threads wait for
-    # each other where chains run side by side
-    overlaps = np.einsum("rk,rj->kj", reference, memberships, dtype=np.float64)
+    n_clusters = reference.shape[1]
+    # [k, j]: how many of the users with label j are in k of the reference
+    overlaps = np.empty((n_clusters, n_clusters))
+    for label in range(n_clusters):
+        overlaps[:, label] = reference[labels == label].sum(axis=0, dtype=np.float64)
     return np.asarray(linear_sum_assignment(-overlaps)[1])

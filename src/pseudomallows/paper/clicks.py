@@ -278,7 +278,7 @@ class PseudoRun:
         state, memberships, is_unbounded = self._divide(self.law, *model, rng)
         order = np.arange(self.n_clusters)
         if self._reference is not None:
-            order = order_like(self._reference, memberships)
+            order = order_like(self._reference, state.labels)
         memberships, self.unbounded[chain] = memberships[:, order], is_unbounded[order]
         self._reference = memberships if self._reference is None else self._reference
         self.memberships[chain] = memberships.mean(axis=0)  # of uninformative users

@@ -204,6 +204,12 @@ def thinning_needed(posterior: Posterior, thinning: int) -> int:
     return int(min(2 ** np.ceil(np.log2(wanted)), most // thinning))
 
 
+def is_mixed(posterior: Posterior) -> bool:
+    """Do the chains agree?"""
+    mixing = check_mixing(posterior)
+    return mixing is not None and mixing.answer == "yes"
+
+
 def is_apart(posterior: Posterior) -> bool:
     """Have the chains ended in different modes?"""
     mixing = check_mixing(posterior)

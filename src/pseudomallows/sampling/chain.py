@@ -8,6 +8,7 @@ that the step must be reversible: alpha moves before the consensus or after it, 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from ..distances.tallies import Counts, Proposals, Ranking
 from ..engines.executors import at_hand
 from ..kernels.streams import CHAIN, start_stream
-from ..laws.law import Clusters, ClusterTally, Floats, Labels, Law, log_of
+from ..laws.law import Clusters, ClusterTally, Floats, Labels, Law, Memberships, log_of
 from ..rankings import MAX_ALPHA, rank_randomly
 from .priors import LOWEST_ALPHA, AlphaPrior
 
@@ -115,6 +116,7 @@ class Chain:
         self._tallies: list[ClusterTally] | None = None
         self._exact: Floats | None = None  # log likelihood of the users of each cluster
         self._values: Floats | None = None  # of each row, where the chain corrects
+        self._memberships: Memberships | None = None  # that the labels were drawn from
 
     def go_to(self, state: State) -> None:
         """Go on from another state."""
@@ -157,14 +159,15 @@ class Chain:
 
     # The sweep
 
-    def sweep(self, adapt: bool) -> None:
-        """One sweep; step sizes are adapted during the warmup only."""
+    def sweep(self, adapt: bool, weighs: bool = False) -> None:
+        """One sweep; step sizes are adapted during the warmup only. If asked (`weighs`), the
+        memberships that labels are drawn from are remembered."""
         self.n_sweeps += 1
         if self.law.has_latent:
             self._complete()
         self._move_clusters(adapt)
         if self.state.n_clusters > 1:
-            self._draw_labels(adapt)
+            self._draw_labels(adapt, weighs)
 
     def _complete(self) -> None:
         """Errors given the latent rankings, then these given the clusters, and both together."""
@@ -194,7 +197,7 @@ class Chain:
         self.state = state._replace(
             consensus=np.stack(consensus), alpha=np.array(alpha), log_steps=np.array(steps)
         )
-        self._exact = self._values = None
+        self._exact = self._values = self._memberships = None
         if exact is not None:
             self._correct(state, exact, values, adapt)
 
@@ -271,22 +274,29 @@ class Chain:
             log_moves = np.clip(self.state.log_moves + rise, *limits)
             self.state = self.state._replace(log_moves=log_moves)
 
-    def _draw_labels(self, adapt: bool) -> None:
-        """Labels given the clusters, then weights given the labels."""
+    def _draw_labels(self, adapt: bool, weighs: bool) -> None:
+        """Weights given the labels, then labels given weights and clusters."""
         state, before = self.state, self.tallies
-        where = (state.clusters, state.weights, state.labels)
-        values = self.values if self.corrects else None
-        labels, values = self.given.relabel(*where, values, self.seed, self.n_sweeps)
-        self._tallies = self.given.tallies(labels, state.n_clusters, before)
-        sizes = np.array([tally.n_users for tally in self._tallies])
+        sizes = np.array([tally.n_users for tally in before])
         weights = self.rng.dirichlet(self.moves.weight_prior + sizes)
-        self.state = state._replace(labels=labels, weights=weights)
-        self._exact, self._values = None, values
-        if adapt and not sizes.all():
-            self._begin_empty(np.flatnonzero(sizes == 0))
+        where = (state.clusters, weights, state.labels, self.values if self.corrects else None)
+        labels, values, memberships = self.given.relabel(*where, self.seed, self.n_sweeps, weighs)
+        self._go_to_labels(labels, weights, before)
+        self._values, self._memberships = values, memberships
+        empty = [k for k, tally in enumerate(self.tallies) if not tally.n_users]
+        if adapt and empty:
+            self._begin_empty(np.array(empty))
+
+    def _go_to_labels(
+        self, labels: Labels, weights: Floats, before: Sequence[ClusterTally]
+    ) -> None:
+        self._tallies = self.given.tallies(labels, self.state.n_clusters, before)
+        self.state = self.state._replace(labels=labels, weights=weights)
+        self._exact = self._values = self._memberships = None
 
     def _begin_empty(self, empty: Counts) -> None:
-        """During the warmup, let an empty cluster begin anew at the ranking of somebody."""
+        """During the warmup, let an empty cluster begin anew at the ranking of somebody, with those
+        who are nearest."""
         state = self.state
         consensus, alpha, weights = state.consensus.copy(), state.alpha.copy(), state.weights
         people = self.rng.choice(self.law.n_rows, len(empty))
@@ -295,8 +305,9 @@ class Chain:
             alpha[empty] = np.median(np.delete(state.alpha, empty))
         weights = np.maximum(weights, 1 / state.n_clusters)
         weights = weights / weights.sum()
-        self.state = state._replace(consensus=consensus, alpha=alpha, weights=weights)
-        self._exact = self._values = None
+        self.state = state._replace(consensus=consensus, alpha=alpha)
+        labels = self.given.nearest(self.state.clusters, weights)
+        self._go_to_labels(labels, weights, self.tallies)
 
     # What a draw is
 
@@ -308,10 +319,13 @@ class Chain:
             value += sum(prior.log_density(alpha) for alpha in state.alpha.tolist())
         return value
 
-    def memberships(self, exact: bool = True) -> tuple[Any, float]:
-        """``memberships[row, cluster]`` and the log likelihood with the labels summed out."""
-        where = (self.state.clusters, self.state.weights)
-        return self.given.memberships(*where, self.corrects and exact)
+    @property
+    def memberships(self) -> Memberships:
+        """Exact, unless the chain stays on the additive law."""
+        if self._memberships is None:
+            where = (self.state.clusters, self.state.weights)
+            self._memberships = self.given.memberships(*where, self.corrects)
+        return self._memberships
 
 
 def curves_at(tallies: list[ClusterTally], clusters: Clusters) -> Floats:

@@ -34,6 +34,7 @@ from ..posterior.diagnose import (
     describe_contradictions,
     diagnose,
     is_apart,
+    is_mixed,
     is_slow,
     thinning_needed,
     warn_of,
@@ -476,12 +477,12 @@ def until_good(
     if plan.goes_on and isinstance(run, Run):
         while run.can_temper and is_apart(result):
             if is_slow(result) and run.thinning < MOST_THINNING:
-                run.go_on(4)
+                run.go_on(4, keeps=False)
             else:
                 run.temper()
             result = _posterior(run, prefs, plan, noted)
         while (factor := thinning_needed(result, run.thinning)) > 1:
-            run.go_on(factor)
+            run.go_on(factor, keeps=is_mixed(result))
             result = _posterior(run, prefs, plan, noted)
         result.settings["thinning"] = run.thinning
 

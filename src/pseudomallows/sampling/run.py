@@ -147,12 +147,16 @@ class Run:
                 file.save(self._latest)
             raise
 
-    def go_on(self, factor: int) -> None:
-        """All draws anew, so many times further apart; the chains go on from where they are, so
-        that what was drawn before is a warmup."""
-        self._n_before += self.n_chains * self._n_sweeps
+    def go_on(self, factor: int, keeps: bool) -> None:
+        """Draws so many times further apart. Of chains that agree (`keeps`), the draws that there
+        are stay, one of so many; else they were a warmup, and all are drawn anew."""
+        n_kept = self.n_draws // factor if keeps else 0
+        for name in OF_DRAWS:
+            draws = self.arrays[name]
+            draws[:, :n_kept] = draws[:, factor - 1 :: factor][:, :n_kept]
+        self._n_before += self.n_chains * (self._n_sweeps - n_kept * factor * self._thin)
         self.thinning, self._thin, self._warmup = self.thinning * factor, self._thin * factor, 0
-        self._run_all(self._chain_of)
+        self._run_all(self._chain_of, n_kept * self._thin)
 
     def temper(self) -> None:
         """All draws anew, by chains with replicas on flatter posteriors."""
@@ -170,12 +174,13 @@ class Run:
         rng = self._shared.spawn(1)[0]
         self.ladder = make_ladder(self.law, self.alpha, self.moves, number, rng)
 
-    def _run_all(self, begin: Callable[[int], Chain]) -> None:
+    def _run_all(self, begin: Callable[[int], Chain], first: int = 0) -> None:
+        """The sweeps of all chains, from the `first` on."""
         if self._is_together:
-            self._run_together(begin)
+            self._run_together(begin, first)
             return
         for number in range(self.n_chains):
-            self._run_chain(number, begin(number), 0, None)
+            self._run_chain(number, begin(number), first, None)
 
     def _chain_of(self, number: int) -> Chain:
         chain = self._chains[number]
@@ -199,7 +204,7 @@ class Run:
     def _latent_size(self) -> int:
         return self.law.n_items if self.law.has_latent else 0
 
-    def _run_together(self, begin: Callable[[int], Chain]) -> None:
+    def _run_together(self, begin: Callable[[int], Chain], first: int) -> None:
         """All chains, each on one thread; progress is told by this one."""
         executor, n_seen = self.law.executor, self._n_done
         assert isinstance(executor, Threads)
@@ -212,7 +217,7 @@ class Run:
                 self._progress(n_seen, self._total)
 
         def run_one(number: int) -> None:
-            self._run_chain(number, begin(number), 0, None)
+            self._run_chain(number, begin(number), first, None)
 
         self._has_others = True
         run_together(run_one, self.n_chains, executor.n_threads, watch)
@@ -301,9 +306,10 @@ class Run:
             self.arrays["memberships"][number] = 0.0
             self.arrays["evidence"][number] = 0.0
         for sweep in range(first, self._n_sweeps):
-            chain.sweep(adapt=sweep < self._warmup)
             done, left = divmod(sweep + 1 - self._warmup, self._thin)
-            if done > 0 and left == 0:
+            is_draw = done > 0 and left == 0
+            chain.sweep(adapt=sweep < self._warmup, weighs=is_draw)
+            if is_draw:
                 self.keep_draw(number, done - 1, chain)
             self._report()
             if file is not None:
@@ -317,15 +323,13 @@ class Run:
         if self.n_clusters == 1:
             order, log_likelihood = np.zeros(1, dtype=np.int64), float(chain.exact[0])
         else:
-            is_kept = not chain.corrects or draw % KEEP_EVERY == 0
-            memberships, log_likelihood = chain.memberships(is_kept)
             sums = arrays["memberships"][number]
             assert self._reference is not None
-            order = order_like(self._reference + sums, memberships)
-            if is_kept:
+            order = order_like(self._reference + sums, state.labels)
+            log_likelihood = np.nan
+            if not chain.corrects or draw % KEEP_EVERY == 0:
+                memberships, log_likelihood = chain.memberships
                 sums += memberships[:, order]
-            else:
-                log_likelihood = np.nan
         arrays["consensus"][place] = state.consensus[order]
         arrays["alpha"][place], arrays["shares"][place] = state.alpha[order], state.weights[order]
         arrays["log_posterior"][place] = log_likelihood + chain.log_prior()

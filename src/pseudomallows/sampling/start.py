@@ -255,10 +255,10 @@ def divide(
     chain, alphas = Chain(law, fresh_steps(state, law, moves), moves, rng), []
     memberships = np.zeros((law.n_rows, n_clusters))
     for sweep in range(N_SETTLING + N_DIVISIONS):
-        chain.sweep(adapt=sweep < N_SETTLING)
+        chain.sweep(adapt=sweep < N_SETTLING, weighs=sweep >= N_SETTLING)
         if sweep >= N_SETTLING:
             alphas.append(chain.state.alpha)
-            memberships += chain.memberships()[0] / N_DIVISIONS
+            memberships += chain.memberships.probabilities / N_DIVISIONS
     is_free = unbounded(chain) if alpha is None else [False] * n_clusters
     state = chain.state._replace(alpha=np.mean(alphas, axis=0))
     return state, memberships, np.array(is_free)
@@ -377,10 +377,11 @@ def near_people(law: Law, n_clusters: int, rng: np.random.Generator) -> Labels:
 def run_sweeps(chain: Chain, n_sweeps: int) -> _Run:
     """So many sweeps; the value is a mean over the last fifth."""
     values = []
-    for sweep in range(n_sweeps):
-        chain.sweep(adapt=True)
-        if sweep >= n_sweeps - max(1, n_sweeps // 5):
-            values.append(chain.memberships()[1])
+    for left in range(n_sweeps, 0, -1):
+        is_last = left <= max(1, n_sweeps // 5)
+        chain.sweep(adapt=True, weighs=is_last)
+        if is_last:
+            values.append(chain.memberships.log_likelihood)
     return _Run(chain, float(np.mean(values)))
 
 

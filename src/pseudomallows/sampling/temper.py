@@ -80,10 +80,10 @@ class TemperedChain(Chain):
         exact = self._value(consensus, self.alpha) if self.corrects else additive
         return Replica(consensus, exact, additive)
 
-    def sweep(self, adapt: bool) -> None:
+    def sweep(self, adapt: bool, weighs: bool = False) -> None:
         """A sweep of the chain and of each replica, then exchanges of neighbours, the hottest
         first."""
-        super().sweep(adapt)
+        super().sweep(adapt, weighs)
         n_moves = round(math.exp(self.state.log_moves[0]))
         proposals = Proposals(n_moves, self.moves.move, self.moves.leap)
         uniforms = self._replica_rng.random((2, len(self.betas)))

@@ -176,3 +176,14 @@ def test_the_curve_of_many_users_is_the_sum_of_theirs(alpha):
     each = [math.log(naive.click_likelihood(row, CONSENSUS, alpha, "kendall")) for row in rows]
     assert curve(alpha) == pytest.approx(sum(each))
     assert curve(alpha + 0.3) != pytest.approx(sum(each), rel=1e-3)
+
+
+def test_sums_of_binomials_and_counts_are_those_of_the_users():
+    rows, labels = rows_of((0,), (3, 1), (0, 1, 2), (2,)), np.array([1, 0, 1, 1], dtype=np.int32)
+    sizes, weights = np.array([1, 2, 3]), np.array([5, 1, 2, 1])
+    places, counts = np.array([0, 1, 2, 0]), np.zeros((2, 4 + 3), dtype=np.int64)
+    kernels.count_clicks(rows, places, labels, weights, 4, counts)
+    assert counts.tolist() == [[0, 1, 0, 1, 0, 1, 0], [7, 2, 3, 0, 6, 0, 2]]
+    n_sizes = counts[:, 4:].sum(axis=0)
+    known = float(n_sizes @ binomials(4, 0.3)[sizes])
+    assert kernels.sum_binomials(4, 0.3, sizes, n_sizes) == pytest.approx(known, abs=1e-12)

@@ -44,6 +44,46 @@ def kendall_log_likelihoods(clicks, rankings, rates, log_binomials, values):
 
 
 @compiled
+def fill_binomials(n_items, rate, logs):
+    """Fill `logs[c]` with the log of the Gaussian binomial of n_items over c."""
+    logs[0] = 0.0
+    for c in range(1, len(logs)):
+        if rate > FLAT:
+            step = log_of_rest(rate * (n_items - c + 1)) - log_of_rest(rate * c)
+        else:
+            step = np.log((n_items - c + 1) / c)
+        logs[c] = logs[c - 1] + step
+
+
+@compiled
+def log_of_rest(x):
+    """log(1 - exp(-x)) of x above 0, to all digits."""
+    return np.log(-np.expm1(-x)) if x < 0.7 else np.log1p(-np.exp(-x))
+
+
+@compiled
+def sum_binomials(n_items, rate, sizes, n_sizes):
+    """The sum of the logs of the Gaussian binomials of n_items over `sizes[place]`, which rise, of
+    `n_sizes[place]` users."""
+    logs, total = np.empty(sizes[-1] + 1), 0.0
+    fill_binomials(n_items, rate, logs)
+    for place in range(len(sizes)):
+        total += n_sizes[place] * logs[sizes[place]]
+    return total
+
+
+@compiled
+def count_clicks(clicks, places, labels, weights, n_items, counts):
+    """Add up `counts[cluster, item]` of clicks, and `counts[cluster, n_items + place]` of rows
+    whose number of clicks has that place."""
+    for row in range(len(labels)):
+        mine = counts[labels[row]]
+        for item in clicks_of(clicks, row):
+            mine[item] += weights[row]
+        mine[n_items + places[row]] += weights[row]
+
+
+@compiled
 def n_scales(n_items):
     """How many offsets 1, 2, 4, ... there are below so many places."""
     number = 0
