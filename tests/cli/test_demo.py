@@ -17,16 +17,23 @@ def test_the_demo(here, capsys, monkeypatch):
     monkeypatch.setattr(pm.datasets, "online_retail", lambda **_: prefs)
     assert run("demo", "--out", "a demo", "--seed", "1") == 0
     printed = capsys.readouterr().out
-    shares = [float(share) for share in re.findall(r"(\d+\.\d)%  were right", printed)]
-    assert len(shares) == 2
-    assert "measured on the last 10 purchases of each customer, hidden from the fit" in printed
+    rungs = re.findall(r"(\d+\.\d)% +(\d+\.\d)% +\d+$", printed, re.MULTILINE)
+    assert len(rungs) == 3  # found and stated, by three ways
+    assert all(30 < float(share) < 70 for rung in rungs for share in rung)
+    assert re.search(r"best sellers +\d+\.\d%$", printed, re.MULTILINE)
+    assert "The last 10 purchases of each customer are hidden." in printed
     assert re.search(r"Can it be trusted\? (yes|with care|no): \w", printed)
-    assert re.search(r"stated +\d+%   observed +\d+%", printed)
+    assert re.search(r"stated +\d+%   observed +\d+%   customers with \d.+ purchases", printed)
     assert "  because of " in printed
-    assert len(printed.splitlines()) <= 24  # one screen
+    assert printed.count("A group of ") == 2
+    assert re.search(r"95 % intervals: .+ \(1 to \d+\)", printed)
+    assert len(printed.splitlines()) <= 40  # one screen
     assert "report.html" in printed
     assert sorted(os.listdir("a demo")) == ["model.pm", "recommendations.csv", "report.html"]
-    assert isinstance(pm.load("a demo/model.pm"), pm.PersonalFit)
+    model = pm.load("a demo/model.pm")
+    assert isinstance(model, pm.PersonalFit)
+    said = " ".join(printed.split())
+    assert model.verdict().words in said  # the model keeps what was found
     assert pm.read("a demo/recommendations.csv", "clicks").n_users == 211  # one has all
 
 
