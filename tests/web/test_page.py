@@ -269,12 +269,18 @@ def test_a_person_sees_the_model_tries_it_and_reads_the_consensus(browser, servi
 
 
 def test_a_personal_model_has_no_consensus_to_show(browser, tmp_path):
-    pm.fit(pm.Preferences.from_clicks(clicks_of_all()), "personal", rng=1).save(tmp_path / "m.pm")
+    clicks = pm.Preferences.from_clicks(clicks_of_all())
+    fit = pm.fit(clicks, "personal", rng=1)
+    found = pm.evaluate(clicks, 1, 2, rng=1)
+    found.keep_in(fit)
+    fit.save(tmp_path / "m.pm")
     with serving(tmp_path / "m.pm") as service:
-        most = [row["item"] for row in told_by(service, "items?limit=3")["items"]]
+        most = [row["item"] for row in told_by(service, "items?limit=5")["items"]]
         with opened(browser, service) as page:
             expect(page.locator("#knows")).to_contain_text("an order of preference for each user")
-            expect(page.locator("#clusters h2")).to_have_text("What is clicked most")
+            expect(page.locator("#clusters h2")).to_have_text("At a glance")
+            expect(page.locator("#clusters circle")).to_have_count(len(found.calibration.counts))
+            expect(page.locator("#why")).to_contain_text(found.verdict.words[:60])
             expect_texts(page, "#clusters bdi", most)
             expect(page.locator("#to-consensus")).to_be_hidden()
             page.click("nav a[href='#try']")

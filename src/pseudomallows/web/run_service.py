@@ -87,7 +87,7 @@ def hosts_of(host: str, names: Sequence[str]) -> frozenset[str] | None:
 def _run(opened: socket.socket, app: Guard, connections: Connections) -> None:
     """Open the port, and answer until interrupted."""
     model, (host, port) = app.service.model, opened.getsockname()[:2]
-    log.info("%s, version %d", model.posterior, model.number)
+    log.info("%s, version %d", repr(model.posterior).splitlines()[0], model.number)
     log.info("open http://%s:%d", host, port)
     gc.collect()
     gc.freeze()  # what is there by now stays, and need not be looked through again

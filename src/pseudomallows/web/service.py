@@ -26,6 +26,7 @@ from .types import (
     BatchRow,
     BatchUser,
     CheckAnswer,
+    CheckBin,
     DiagnosisRow,
     ModelAnswer,
     RecommendRequest,
@@ -307,6 +308,7 @@ class Service:
         """The answer of /model."""
         model, settings = self.model, self.model.posterior.settings
         trusted: Any = model.verdict.answer
+        bins = settings.get("evaluation", {}).get("calibration", [])
         return ModelAnswer(
             version=str(settings.get("version", __version__)),
             method=str(settings.get("method")),
@@ -319,6 +321,7 @@ class Service:
             trusted=trusted,
             why=f"{model.verdict.words} {model.verdict.advice}".strip(),
             checks=[DiagnosisRow(**check.row()) for check in model.verdict.checks],
+            calibration=[CheckBin(row["stated"], row["observed"], row["count"]) for row in bins],
             seed=settings.get("seed"),
             has_token=self.token is not None,
             updates=settings.get("updates", 0),

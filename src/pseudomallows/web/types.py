@@ -224,6 +224,15 @@ class DiagnosisRow(Struct):
     advice: str
 
 
+class CheckBin(Struct):
+    """Recommendations of about the same probability: its mean, the share observed, and how many
+    they are."""
+
+    stated: float
+    observed: float
+    count: int
+
+
 class ModelAnswer(Struct):
     """What is served."""
 
@@ -238,18 +247,10 @@ class ModelAnswer(Struct):
     trusted: Literal["yes", "with care", "no"]
     why: str
     checks: list[DiagnosisRow]
+    calibration: list[CheckBin]  # of the evaluation that the model keeps
     seed: int | None
     has_token: bool
     updates: int  # refits since the last fit anew, by which its chains went on
-
-
-class CheckBin(Struct):
-    """Recommendations of about the same probability: its mean, the share observed, and how many
-    they are."""
-
-    stated: float
-    observed: float
-    count: int
 
 
 class CheckAnswer(Struct):

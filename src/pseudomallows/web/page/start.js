@@ -1,6 +1,6 @@
 // Start: what the model knows, in a sentence and a picture, and whether to trust it.
 
-import { bar, byId, count, make, many, named, percent, plain, scaleTop } from "./dom.js";
+import { bar, byId, count, draw, make, many, named, percent, plain, scaleTop } from "./dom.js";
 import { ask } from "./service.js";
 
 const METHODS = {
@@ -11,7 +11,7 @@ const METHODS = {
   personal: "personal: every user has their own order",
 };
 const FEWEST = 30; // recommendations of which a share is told
-const N_POPULAR = 3; // items shown where there are no clusters
+const N_POPULAR = 5; // items shown where there are no clusters
 const ANSWERS = { yes: "yes", "with care": "care", no: "no" };
 const SEEN = { // by the answer of /check
   yes: ["yes", "On the clicks since the fit, its probabilities were right."],
@@ -25,7 +25,7 @@ export function renew(model, clusters) {
   byId("start-title").textContent = `What ${many(model.n_users, "user prefers", "users prefer")}`;
   byId("knows").textContent = sentence(model);
   tellTrust(model);
-  if (model.n_clusters) drawClusters(clusters);
+  if (model.n_clusters && model.method !== "personal") drawClusters(clusters, model);
   else drawPopular(model);
   byId("to-consensus").hidden = !model.n_clusters;
   tellFacts(model);
@@ -89,10 +89,11 @@ function shareRow(name, share, top) {
   return make("li", {}, make("div", { class: "bar-row" }, head, bar(share / top)));
 }
 
-function drawClusters(clusters) {
+function drawClusters(clusters, model) {
   const several = clusters.length > 1;
   const sorted = [...clusters].sort((one, other) => other.share - one.share);
   const cards = sorted.map((each) => clusterCard(each, several));
+  if (model.calibration.length) cards.push(calibrationCard(model.calibration));
   fillCards(several ? "The groups, and what they like best" : "What they like best", cards);
 }
 
@@ -100,8 +101,28 @@ function drawClusters(clusters) {
 async function drawPopular(model) {
   const { items } = await ask(`items?limit=${N_POPULAR}`).catch(() => ({ items: [] }));
   if (model !== told) return;
-  const card = make("li", { class: "card" }, bestList(items.map(({ item }) => item)));
-  fillCards("What is clicked most", items.length ? [card] : []);
+  const most = items[0]?.users;
+  const rows = items.map(({ item, users }) => {
+    const head = make("div", { class: "row" }, named(item, 48), make("span", { class: "value", text: many(users, "user") }));
+    return make("li", {}, make("div", { class: "bar-row" }, head, bar(users / most)));
+  });
+  const cards = [make("li", { class: "card" }, make("h3", { text: "Clicked most" }), make("ul", { class: "bars" }, ...rows))];
+  if (model.calibration.length) cards.push(calibrationCard(model.calibration));
+  fillCards("At a glance", items.length ? cards : []);
+}
+
+// Stated against observed, where the model was evaluated: on the dashed line both are equal.
+function calibrationCard(bins) {
+  const size = 200, most = Math.max(...bins.map((bin) => bin.count));
+  const top = scaleTop(Math.max(...bins.flatMap((bin) => [bin.stated, bin.observed])));
+  const line = draw("line", { x1: 0, y1: size, x2: size, y2: 0, class: "ideal" });
+  const dots = bins.map((bin) => draw("circle", {
+    class: "dot", cx: (size * bin.stated) / top, cy: size - (size * bin.observed) / top, r: Math.max(3, 10 * Math.sqrt(bin.count / most)),
+  }));
+  const words = bins.map((bin) => `${percent(bin.stated)} stated, ${percent(bin.observed)} observed`).join("; ");
+  const picture = draw("svg", { viewBox: `-12 -12 ${size + 24} ${size + 24}`, class: "calibration", role: "img", "aria-label": words }, line, ...dots);
+  const legend = `Right: stated probability. Up: share observed. Both to ${percent(top)}.`;
+  return make("li", { class: "card" }, make("h3", { text: "Stated and observed" }), picture, make("p", { class: "soft small", text: legend }));
 }
 
 function fillCards(title, cards) {
