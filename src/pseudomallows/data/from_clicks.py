@@ -15,6 +15,7 @@ from .columns import USUAL, Layout, is_long, rating_column, time_column
 from .ignored import Counts, advice_on, flagged_columns
 from .preferences import ColumnWarning, IgnoredColumnWarning
 from .table import (
+    STEP,
     Column,
     Pack,
     RowError,
@@ -30,7 +31,6 @@ from .table import (
 )
 from .times import TimeColumn, given_times
 
-STEP = 1 << 20  # rows of a long table at a time: what they take meanwhile, 8 MB, is little
 PAIRS = (
     "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
     "a dict {user: [item, ...]}"

@@ -30,13 +30,13 @@ from .columns import (
 from .preferences import ColumnWarning, Preferences, ZeroBasedWarning
 from .table import (
     HEADER,
+    Coded,
     Column,
     Table,
     as_codes,
     distinct,
     is_frame,
     join_names,
-    order_of,
     table_of,
     texts_of,
 )
@@ -55,6 +55,7 @@ NO_PLACE = (
     "'user'"
 )
 NO_RANK = ("na", "nan", "n/a", "null", "none", "-", ".", "?")  # in lower case; as is an empty cell
+NO_ITEM_HERE = "{}: place {} is empty, but later ones are not"
 YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 NO_ITEM = words_in(  # columns that are hardly one of an item
     "age sex gender weight time timestamp date count counts quantity qty plays playcount nclicks "
@@ -322,6 +323,8 @@ class Wide:
         self, weights: ArrayLike | None = None, users: Names = None, items: Names = None
     ) -> Rankings:
         """Rankings by items, best first; a column of users only under a header."""
+        import polars as pl
+
         table = self.table
         header = [str(name) for name in table.names]
         self._refuse_odd_place()
@@ -356,17 +359,27 @@ class Wide:
                 problem = f"there are {n_items} items, but the header has {len(rest)} places"
                 raise table.error(problem, row)
             cells = [cells[at] for at in table.checked(order_of_places, rest)]
-        lists = list(zip(*cells, strict=True))
-        n_before = 0 if is_header else 1
         if not is_header:
-            lists = [tuple(name or None for name in header), *lists]
-        return _rankings_of_lists(
-            lists,
-            weights,
-            self.users(first, users),
-            items,
-            lambda user: table.where(user - n_before),  # row -1 is the header
-        )
+            before = [name or None for name in header] + [None] * (len(cells) - len(header))
+            firsts = [pl.Series([name], dtype=pl.String) for name in before]
+            cells = [pl.concat(both) for both in zip(firsts, cells, strict=True)]
+        n_before = 0 if is_header else 1
+
+        def where(user: int) -> str:
+            return table.where(user - n_before)  # row -1 is the header
+
+        users = self.users(first, users)
+        if not table.is_file:
+            lists = zip(*cells, strict=True)
+            return _rankings_of_lists(lists, weights, users, items, where)
+        known = np.column_stack([cell.is_not_null().to_numpy() for cell in cells])
+        gaps = np.argwhere(known[:, 1:] & ~known[:, :-1])
+        if len(gaps):
+            user = int(gaps[0, 0])
+            raise ValueError(NO_ITEM_HERE.format(where(user), 1 + int(known[user].argmin())))
+        ranks, rows = np.nonzero(known.T)
+        entries = rows, pl.concat(cells).drop_nulls(), ranks + 1
+        return _rankings_of_entries(*entries, len(known), weights, users, items, where)
 
 
 def is_number(text: str) -> bool:
@@ -496,14 +509,38 @@ def _rankings_of_lists(
     lists = [_groups_of(ordering, known, where(user)) for user, ordering in enumerate(orderings)]
     if not lists:
         raise ValueError("orderings is empty: give one list of items for each user")
-    listed = list({item: None for row in lists for group in row for item in group})
-    names = [listed[at] for at in order_of(listed)] if items is None else list(items)
-    codes = {name: code for code, name in enumerate(names)}
+    rows, ranks, listed = [], [], []
+    for user, groups in enumerate(lists):
+        rank = 1
+        for group in groups:
+            rows += [user] * len(group)
+            ranks += [rank] * len(group)
+            listed += group
+            rank += len(group)
+    given = np.array(rows, dtype=np.int64), listed, np.array(ranks, dtype=np.int32)
+    return _rankings_of_entries(*given, len(lists), weights, users, items, where)
+
+
+def _rankings_of_entries(
+    rows: NDArray[np.int64],
+    listed: Column,
+    ranks: NDArray[Any],
+    n_users: int,
+    weights: ArrayLike | None,
+    users: Names,
+    items: Names,
+    where: Callable[[int], str],
+) -> Rankings:
+    """Rankings by entries: the user of ``rows[entry]`` gives ``listed[entry]`` ``ranks[entry]``."""
+    (codes,), names = join_names([Coded(*distinct(listed))], items, "item")
     check_n_items(len(names))
-    ranks = np.zeros((len(lists), len(names)), dtype=np.int32)
-    for user, row in enumerate(lists):
-        _fill_ranks(ranks[user], row, codes, where(user))
-    return _named(ranks, weights, users, names)
+    table = np.zeros((n_users, len(names)), dtype=np.int32)
+    table[rows, codes] = ranks
+    if np.count_nonzero(table) < len(rows):
+        _, firsts = np.unique(rows * len(names) + codes, return_index=True)
+        entry = int(np.setdiff1d(np.arange(len(rows)), firsts)[0])
+        raise ValueError(f"{where(int(rows[entry]))}: {names[codes[entry]]!r} is there twice")
+    return _named(table, weights, users, names.tolist())
 
 
 def _groups_of(ordering: Any, known: set[Hashable], where: str) -> list[list[Hashable]]:
@@ -515,8 +552,7 @@ def _groups_of(ordering: Any, known: set[Hashable], where: str) -> list[list[Has
     while groups and not groups[-1]:
         groups.pop()
     if not all(groups):
-        place = groups.index([]) + 1
-        raise ValueError(f"{where}: place {place} is empty, but later ones are not")
+        raise ValueError(NO_ITEM_HERE.format(where, groups.index([]) + 1))
     within = [group for group in groups if len(group) > 1 and any(_is_gap(x, known) for x in group)]
     if within:
         raise ValueError(f"{where} has a missing entry in a tie: {within[0]!r}")
@@ -545,18 +581,3 @@ def _is_tie(entry: Any, known: set[Hashable]) -> bool:
     if isinstance(entry, list | set | np.ndarray):
         return True
     return isinstance(entry, tuple | frozenset) and entry not in known
-
-
-def _fill_ranks(
-    ranks: NDArray[np.int32], groups: list[list[Hashable]], codes: dict[Hashable, int], where: str
-) -> None:
-    """Give each item of a group the first of the group's ranks, in ``ranks[item]``."""
-    rank = 1
-    for group in groups:
-        for item in group:
-            if item not in codes:
-                raise ValueError(f"{where} has {item!r}, which is not among the {len(codes)} items")
-            if ranks[codes[item]]:
-                raise ValueError(f"{where}: {item!r} is there twice")
-            ranks[codes[item]] = rank
-        rank += len(group)
