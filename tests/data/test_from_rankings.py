@@ -149,3 +149,21 @@ def test_a_column_beside_those_of_places_is_refused():
     assert pm.Preferences.from_orderings(plain).rankings.tolist() == [[3, 1, 2]]  # Oslo is last
     counted = pd.DataFrame([["b", "a"]])[[1, 0]]  # columns 1 and 0
     assert pm.Preferences.from_orderings(counted).rankings.tolist() == [[2, 1]]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_column_of_users_names_them_in_frames_as_in_files(frame):
+    ranks = {"tea": ["1", "2"], "user": ["ann", "bob"], "ale": [2, None]}
+    prefs = pm.Preferences.from_rankings(frame(ranks))
+    assert (prefs.items.tolist(), prefs.users.tolist()) == (["tea", "ale"], ["ann", "bob"])
+    assert prefs.rankings.tolist() == [[1, 2], [2, 1]]
+    twice = frame({**ranks, "user": ["ann", "ann"]})
+    with pytest.raises(ValueError, match="row 1: user 'ann' is there already, at row 0"):
+        pm.Preferences.from_rankings(twice)
+    with pytest.raises(
+        ValueError, match="row 1, column 'tea': a rank is beyond the 2 items, got 5"
+    ):
+        pm.Preferences.from_rankings(frame({**ranks, "tea": [1, 5]}))
+    places = frame({"name": ["x", "y"], "2nd": ["ale", None], "1st": ["tea", "ale"]})
+    prefs = pm.Preferences.from_orderings(places)
+    assert (prefs.users.tolist(), prefs.rankings.tolist()) == (["x", "y"], [[2, 1], [1, 2]])

@@ -71,11 +71,13 @@ def rankings_of_anything(
     """See :meth:`Preferences.from_rankings`."""
     if not is_frame(rankings):
         return _checked(check_tied_ranks(rankings), rankings, weights, users, items)
-    if users is None and hasattr(rankings, "index") and rankings.index.is_unique:
-        users = list(rankings.index)
     table = table_of("rankings", rankings)
     table.checked(refuse_pairs)
-    return Wide(table, table.all_columns()).rankings(weights, users, items)
+    wide = Wide(table, table.all_columns())
+    index: Any = getattr(rankings, "index", None)
+    if users is None and wide.user_column() < 0 and getattr(index, "is_unique", False):
+        users = list(index)
+    return wide.rankings(weights, users, items)
 
 
 def orderings_of_anything(

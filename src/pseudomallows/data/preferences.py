@@ -87,7 +87,8 @@ class Preferences(ABC):
             equal rank tie: their order is not known. A tie may be written by the first of its ranks
             (1, 2, 2, 4), their mean (1, 2.5, 2.5, 4), or the number of the group (1, 2, 2, 3);
             where all items are ranked, also by the last (1, 3, 3, 4). The columns of a data frame
-            name the items, the index of a pandas frame the users, if it has no name twice.
+            name the items; a column "user", or else the index of a pandas frame that has no name
+            twice, the users.
         weights : (n_users,) array_like of int, optional
             How many people gave each ranking.
         users, items : sequence, optional
