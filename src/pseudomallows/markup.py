@@ -93,8 +93,8 @@ def _td(value: object) -> str:
 
 def card(title: str, words: str, *parts: str) -> str:
     """A result: what it is, in bold, what there is to say of it, and tables."""
-    said = f"<b>{html.escape(title)}</b> {html.escape(words)}"
-    return f"<div>{said}{''.join(parts)}</div>"
+    heading = f"<b>{html.escape(title)}</b> {html.escape(words)}"
+    return f"<div>{heading}{''.join(parts)}</div>"
 
 
 def bar(share: float, label: str) -> Markup:

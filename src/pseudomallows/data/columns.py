@@ -53,7 +53,7 @@ OF_WHAT = "invoice order purchase transaction event click visit view session rev
 OF_WHAT += " unix created"  # whose date or time
 TIMES = (*TIME, *(what + when for what in OF_WHAT.split() for when in (*TIME, "at")))
 RATING = words_in("rating ratings score scores star stars grade overall vote votes")
-QUIET = words_in(  # whose names say that they are no judgement
+NEUTRAL = words_in(  # columns of these names hold no judgement
     "time timestamp date datetime hour hours day days week weekday month year minute minutes "
     "seconds ms ts utc epoch timezone price unitprice cost lat latitude lon lng longitude age sex "
     "gender id name title url text type category code index row line"
@@ -280,7 +280,7 @@ def _the_items(names: Sequence[Hashable], sides: list[tuple[int, int]]) -> tuple
 
 
 def side_words(one: Hashable, other: Hashable) -> tuple[str, str]:
-    """What tells the names of two sides apart.
+    """How the names of two sides differ.
 
     >>> side_words("model_a", "model_b"), side_words("left", "right")
     (('a', 'b'), ('left', 'right'))
@@ -313,8 +313,8 @@ def rating_column(names: Sequence[Hashable]) -> int:
 
 
 def other_columns(names: Sequence[Hashable], but: Set[str] = frozenset()) -> list[int]:
-    """The columns whose names do not say that they are no judgement, as times and prices are not;
-    those with one of some words in their names are taken all the same.
+    """The columns that may hold a judgement by their names, as times and prices do not, and those
+    with one of some words in their names.
 
     >>> other_columns(["user", "item", "click_time", "unitPrice", "x"])
     [4]
@@ -323,7 +323,7 @@ def other_columns(names: Sequence[Hashable], but: Set[str] = frozenset()) -> lis
     for place, name in enumerate(names):
         if word(name) not in NAMES:
             words = parts(name)
-            if words & but or not (words & QUIET or word(name) in QUIET):
+            if words & but or not (words & NEUTRAL or word(name) in NEUTRAL):
                 columns.append(place)
     return columns
 
@@ -373,14 +373,14 @@ def order_of_places(names: Sequence[Hashable]) -> list[int]:
     return order
 
 
-# What the caller says
+# What the caller gives
 
 ROLES = {"user": "user", "item": "item", "time": "timestamp", "rating": "rating"}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the caller says of a table.
+    """What the caller gives to read a table by.
 
     `columns` are the names of the columns of users, items, times and ratings, by what they are, or
     their places, from 0; or a list of the names of all columns, for a table without a header.

@@ -105,8 +105,8 @@ def _who_won(
     """ONE, OTHER or NEITHER for each row, by the name of the side or of the item."""
     winner = table.columns["winner"]
     named = codes_of(winner.names, items)
-    said = np.array([_side(name, sides) for name in winner.names], dtype=np.int64)
-    item, by_side = named[winner.codes], said[winner.codes]
+    side_of = np.array([_side(name, sides) for name in winner.names], dtype=np.int64)
+    item, by_side = named[winner.codes], side_of[winner.codes]
     by_name = np.where(item == one, ONE, np.where(item == other, OTHER, -1))
     is_unclear = (by_name >= 0) & (by_side >= 0) & (by_name != by_side)
     wanted = f"{sides[0]!r}, {sides[1]!r}, the name of one of the two items, or 'tie'"
@@ -126,11 +126,11 @@ def _who_won(
 
 def _side(name: Any, sides: Sequence[Hashable]) -> int:
     """The side that a word stands for, -1 if it is none."""
-    said = word(name)
+    text = word(name)
     for side, (column, end) in enumerate(zip(sides, side_words(*sides), strict=True)):
-        if said in (word(column), end):
+        if text in (word(column), end):
             return side
-    return NEITHER if TIE.fullmatch(said) else -1
+    return NEITHER if TIE.fullmatch(text) else -1
 
 
 def _counts(table: CodedTable) -> NDArray[np.int64]:
@@ -214,8 +214,8 @@ def _clicked(table: CodedTable) -> NDArray[np.bool_]:
 
 def _yes_or_no(value: Any) -> int:
     """1 or 0, -1 for something else."""
-    said = str(value).strip().lower()
-    return 1 if said in YES else 0 if said in NO else -1
+    text = str(value).strip().lower()
+    return 1 if text in YES else 0 if text in NO else -1
 
 
 def _changes(*keys: NDArray[Any]) -> NDArray[np.bool_]:

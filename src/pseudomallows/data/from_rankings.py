@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._warn import warn
 from ..rankings import check_weights
 from .blocks import Clicks, Rankings
-from .checks import check_memory, check_n_items, check_names, is_missing, text_of
+from .checks import check_memory, check_n_items, check_names, is_missing, name_in_file, text_of
 from .columns import (
     KINDS,
     USER,
@@ -37,14 +37,12 @@ from .table import (
     distinct,
     is_frame,
     join_names,
+    looked_up,
     table_of,
     texts_of,
 )
 from .text import COMMA, wrong_length
 from .ties import UNCLEAR, check_tied_ranks, fill_last_rank, first_ranks
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NO_HEADER = (
     "there is no header: name the items in the first line; of clicks, say header=False, and "
@@ -61,7 +59,8 @@ NO_ITEM = words_in(  # columns that are hardly one of an item
     "age sex gender weight time timestamp date count counts quantity qty plays playcount nclicks "
     "frequency"
 )
-NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"  # in lower case
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$", re.I | re.A)
+CELL = 72  # bytes for each cell of a wide table: ten million took 0.71 GB
 Names = Sequence[Hashable] | None
 
 
@@ -91,7 +90,7 @@ def orderings_of_anything(
 
 
 def read_wide(table: Table, kind: str | None) -> tuple[Rankings | Clicks, str]:
-    """The data of a table with a row for each user, and their kind: as said, or as the cells
+    """The data of a table with a row for each user, and their kind: as given, or as the cells
     show."""
     table.checked(refuse_pairs)
     wide, names = Wide(table, table.all_columns()), table.names
@@ -122,20 +121,26 @@ class Wide:
     columns: list[Column]
 
     @cached_property
-    def texts(self) -> "pl.Series":
-        """All cells as text, column after column, null for those that are missing."""
+    def cells(self) -> Coded:
+        """All cells as text, by codes ``[row, place]``, -1 for one that is missing."""
         import polars as pl
 
-        n_rows, n_columns = len(self.columns[0]), len(self.columns)
-        words = f"{self.table.title}: {n_rows:,} rows and {n_columns:,} columns"
-        check_memory(8 * n_rows * n_columns, words)
+        shape = len(self.columns), len(self.columns[0])
+        words = f"{self.table.title}: {shape[1]:,} rows and {shape[0]:,} columns"
+        check_memory(CELL * shape[0] * shape[1], words)
         is_text = [not isinstance(c, list) and c.dtype == pl.String for c in self.columns]
-        listed = zip(self.columns, is_text, strict=True)
-        return texts_of(pl.concat([c if is_plain else texts_of(c) for c, is_plain in listed]))
-
-    def column(self, place: int) -> "pl.Series":
-        """The texts of a column."""
-        return self.texts.slice(place * len(self.columns[0]), len(self.columns[0]))
+        texts = [at for at, is_so in enumerate(is_text) if is_so]
+        groups = [[at] for at, is_so in enumerate(is_text) if not is_so]
+        codes, known = np.empty(shape, dtype=np.int32), dict[Any, int]({None: -1})
+        for group in [texts, *groups] if texts else groups:  # all of text at once
+            columns = [self.columns[at] for at in group]
+            column = pl.concat(columns) if is_text[group[0]] else texts_of(columns[0])
+            found, values = distinct(column)
+            names = [name_in_file(value) for value in values]
+            places = [known.setdefault(name, len(known) - 1) for name in names]
+            table = np.array([*places, -1], dtype=np.int32)
+            codes[group] = looked_up(table, found).reshape(len(group), -1)
+        return Coded(codes.T, list(known)[1:])
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -145,29 +150,23 @@ class Wide:
         if all(not isinstance(c, list) and c.dtype.is_numeric() for c in self.columns):
             floats = [column.cast(pl.Float64).to_numpy() for column in self.columns]
             return np.column_stack(floats)
-        texts = self.texts.str.to_lowercase().replace(YES_NO)
-        texts = texts.set(~texts.str.contains(NUMBER), None).str.strip_prefix("+")
-        numbers = texts.cast(pl.Float64).to_numpy()
-        return np.asarray(numbers.reshape(len(self.columns), -1).T)
+        return np.array([*map(_number, self.cells.names), np.nan])[self.cells.codes]
 
     @cached_property
     def is_known(self) -> NDArray[np.bool_]:
         """Which cells ``[row, place]`` are not missing."""
-        is_missing = self.texts.is_null() | self.texts.str.to_lowercase().is_in(NO_RANK)
-        return ~is_missing.fill_null(True).to_numpy().reshape(len(self.columns), -1).T
+        is_known = [text.lower() not in NO_RANK for text in self.cells.names]
+        return np.array([*is_known, False])[self.cells.codes]
 
     def check_rows(self) -> None:
         """Refuse a row of text that has more cells than the header, or fewer."""
         n_columns = len(self.table.names)
         if self.table.width:
-            sizes = sum(column.is_not_null().cast(int) for column in self.columns)
-            beyond = self.columns[n_columns:]
-            is_wrong = sizes < n_columns
-            for column in beyond:
-                is_wrong |= column.fill_null("") != ""
+            sizes = sum(column.is_not_null().to_numpy().astype(int) for column in self.columns)
+            is_wrong = (sizes < n_columns) | (self.cells.codes[:, n_columns:] >= 0).any(axis=1)
             if is_wrong.any():
-                row = int(is_wrong.arg_max() or 0)
-                raise self.table.error(wrong_length(sizes[row], n_columns), row)
+                row = int(is_wrong.argmax())
+                raise self.table.error(wrong_length(int(sizes[row]), n_columns), row)
 
     def user_column(self) -> int:
         """The column of the users, -1 for none; if the header does not show it, it is the first, if
@@ -217,7 +216,7 @@ class Wide:
             return self._ranks_or_clicks(numbers)
         if places:
             return "orderings"
-        self._refuse_decimal_comma(self.texts)
+        self._refuse_decimal_comma()
         names = [name for name in header if word(name) not in USER]
         strange = [name for name in names if place_of(name) is None]
         if len(strange) < len(names):
@@ -236,8 +235,9 @@ class Wide:
         first, *others = self.table.names
         if user_column(self.table.names) != 0 or not are_places(others) or is_user_word(first):
             return
-        n_rows = len(self.columns[0])
-        items = set(self.texts[:n_rows].drop_nulls()) & set(self.texts[n_rows:].drop_nulls())
+        codes = self.cells.codes
+        shared = np.intersect1d(codes[:, 0], codes[:, 1:])
+        items = [self.cells.names[code] for code in shared if code >= 0]
         if word(first) not in USER and items and not any(map(is_number, items)):
             raise self.table.error(NO_PLACE.format(first), HEADER)
 
@@ -256,13 +256,17 @@ class Wide:
                 )
         return "rankings"
 
-    def _refuse_decimal_comma(self, texts: "pl.Series", row: int = 0) -> None:
-        """Refuse a number that is written with a comma, in some cells, the first of that row."""
-        wrong = texts.str.contains(COMMA).fill_null(False)
-        if wrong.any():
-            at = int(wrong.arg_max() or 0)
-            problem = f"{texts[at][:40]!r} has a decimal comma: write a point, or whole numbers"
-            raise self.table.error(problem, (row + at) % len(self.columns[0]))
+    def _refuse_decimal_comma(self, is_asked: NDArray[np.bool_] | bool = True) -> None:
+        """Refuse a number that is written with a comma, in one of these cells."""
+        has_comma = np.array(
+            [*(re.match(COMMA, name) for name in self.cells.names), None], dtype=bool
+        )
+        wrong = np.argwhere(has_comma[self.cells.codes] & is_asked)
+        if len(wrong):
+            row, place = wrong[0].tolist()
+            text = self.cells.names[self.cells.codes[row, place]][:40]
+            problem = f"{text!r} has a decimal comma: write a point, or whole numbers"
+            raise self.table.error(problem, row)
 
     # Ranks and clicks, a column for each item
 
@@ -307,14 +311,14 @@ class Wide:
                 message = f"column {name!r} is read as an item: leave it out if it is not one"
                 warn(ColumnWarning(f"{table.title}: {message}"))
         numbers = self.numbers[:, places]
-        if np.isnan(numbers).any():
-            wrong = np.argwhere(self.is_known[:, places] & np.isnan(numbers))
-            if len(wrong):
-                row, at = wrong[0].tolist()
-                text = self.column(places[at])[row]
-                self._refuse_decimal_comma(self.column(places[at])[row : row + 1], row)
-                name = table.names[places[at]]
-                raise table.error(f"wanted a number, got {text[:40]!r}", row, name)
+        is_odd = np.isnan(numbers)
+        if is_odd.any() and (is_odd := is_odd & self.is_known[:, places]).any():
+            row, at = np.argwhere(is_odd)[0].tolist()
+            is_first = np.zeros(self.numbers.shape, dtype=bool)
+            is_first[row, places[at]] = True
+            self._refuse_decimal_comma(is_first)
+            text = self.cells.names[self.cells.codes[row, places[at]]]
+            raise table.error(f"wanted a number, got {text[:40]!r}", row, table.names[places[at]])
         if np.isinf(numbers).any():
             raise table.error("there are numbers too large to be ranks")
         return first, places, numbers
@@ -325,8 +329,6 @@ class Wide:
         self, weights: ArrayLike | None = None, users: Names = None, items: Names = None
     ) -> Rankings:
         """Rankings by items, best first; a column of users only under a header."""
-        import polars as pl
-
         table = self.table
         header = [str(name) for name in table.names]
         self._refuse_odd_place()
@@ -345,48 +347,56 @@ class Wide:
         # Is the first line a header? Numbers alone, without a column of users, may be items.
         is_header = table.has_header
         if not is_header and has_places:
-            texts = [*header, *(self.texts.unique().drop_nulls())]
+            texts = [*header, *self.cells.names]
             is_header = first >= 0 or not all(text.isdecimal() for text in texts)
         first = first if is_header else -1
         if is_header and not len(self.columns[0]):
             raise table.error("there is a header, but no line after it", HEADER)
         # The items of each user, by place; those in a file are text.
         places = [at for at in range(len(self.columns)) if at != first]
-        cells = [self.column(at) if table.is_file else self.columns[at] for at in places]
         if is_header and has_places:
-            beyond = [~cell.is_null().to_numpy() for cell in cells[len(rest) :]]
-            if beyond and np.any(beyond):
-                row = int(np.any(beyond, axis=0).argmax())
-                n_items = 1 + max(at for at, cell in enumerate(cells) if cell[row] is not None)
+            codes = self.cells.codes[:, places]
+            beyond = (codes[:, len(rest) :] >= 0).any(axis=1)
+            if beyond.any():
+                row = int(beyond.argmax())
+                n_items = 1 + int(np.flatnonzero(codes[row] >= 0).max())
                 problem = f"there are {n_items} items, but the header has {len(rest)} places"
                 raise table.error(problem, row)
-            cells = [cells[at] for at in table.checked(order_of_places, rest)]
-        if not is_header:
-            before = [name or None for name in header] + [None] * (len(cells) - len(header))
-            firsts = [pl.Series([name], dtype=pl.String) for name in before]
-            cells = [pl.concat(both) for both in zip(firsts, cells, strict=True)]
-        n_before = 0 if is_header else 1
+            places = [places[at] for at in table.checked(order_of_places, rest)]
+        users, n_before = self.users(first, users), 0 if is_header else 1
 
         def where(user: int) -> str:
             return table.where(user - n_before)  # row -1 is the header
 
-        users = self.users(first, users)
         if not table.is_file:
-            lists = zip(*cells, strict=True)
+            lists = zip(*(self.columns[at] for at in places), strict=True)
             return _rankings_of_lists(lists, weights, users, items, where)
-        known = np.column_stack([cell.is_not_null().to_numpy() for cell in cells])
-        gaps = np.argwhere(known[:, 1:] & ~known[:, :-1])
+        codes, names = self.cells.codes[:, places], self.cells.names
+        if not is_header:
+            names = list(dict.fromkeys([*names, *filter(None, header)]))
+            known = {name: code for code, name in enumerate(names)}
+            before = [known.get(name, -1) for name in header]
+            before += [-1] * (codes.shape[1] - len(before))
+            codes = np.vstack([before, codes])
+        is_there = codes >= 0
+        gaps = np.argwhere(is_there[:, 1:] & ~is_there[:, :-1])
         if len(gaps):
             user = int(gaps[0, 0])
-            raise ValueError(NO_ITEM_HERE.format(where(user), 1 + int(known[user].argmin())))
-        ranks, rows = np.nonzero(known.T)
-        entries = rows, pl.concat(cells).drop_nulls(), ranks + 1
-        return _rankings_of_entries(*entries, len(known), weights, users, items, where)
+            raise ValueError(NO_ITEM_HERE.format(where(user), 1 + int(is_there[user].argmin())))
+        rows, ranks = np.nonzero(is_there)
+        entries = rows, Coded(codes[is_there], names), ranks + 1
+        return _rankings_of_entries(*entries, len(codes), weights, users, items, where)
 
 
 def is_number(text: str) -> bool:
     """Whether a text is a number, yes or no."""
-    return text.lower() in YES_NO or re.match(NUMBER, text.lower()) is not None
+    return not np.isnan(_number(text))
+
+
+def _number(text: str) -> float:
+    """The number that a text stands for, 1 for yes and 0 for no; NaN for none."""
+    text = YES_NO.get(text.lower(), text)
+    return float(text) if NUMBER.match(text) else np.nan
 
 
 def _refuse_cells(
@@ -455,11 +465,11 @@ def rankings_of_long_table(table: Table) -> Rankings:
     (columns,), items = join_names([coded.columns["item"]], None, "item")
     codes, values = distinct(coded.others[at_rank])
     texts = [text_of(value) for value in [*values, None]]
-    is_said = np.array([text.lower() not in ("", *NO_RANK) for text in texts])[codes]
-    numbers = [float(text) if re.match(NUMBER, text.lower()) else np.nan for text in texts]
+    is_ranked = np.array([text.lower() not in ("", *NO_RANK) for text in texts])[codes]
+    numbers = [float(text) if NUMBER.match(text) else np.nan for text in texts]
     ranks = np.array(numbers)[codes]
 
-    is_odd = is_said & np.isnan(ranks)
+    is_odd = is_ranked & np.isnan(ranks)
     if is_odd.any():
         row = int(is_odd.argmax())
         problem = f"wanted a rank, got {texts[codes[row]][:40]!r}"
@@ -468,7 +478,7 @@ def rankings_of_long_table(table: Table) -> Rankings:
     cells = rows.astype(np.int64) * len(items) + columns
     _, firsts, inverse = np.unique(cells, return_index=True, return_inverse=True)
     before = firsts[inverse]
-    differs = is_said[before] & (ranks != ranks[before]) | (is_said != is_said[before])
+    differs = is_ranked[before] & (ranks != ranks[before]) | (is_ranked != is_ranked[before])
     if differs.any():
         row = int(differs.argmax())
         user, item, first = users[rows[row]], items[columns[row]], int(before[row])
@@ -519,13 +529,14 @@ def _rankings_of_lists(
             ranks += [rank] * len(group)
             listed += group
             rank += len(group)
-    given = np.array(rows, dtype=np.int64), listed, np.array(ranks, dtype=np.int32)
+    coded = Coded(*distinct(listed))
+    given = np.array(rows, dtype=np.int64), coded, np.array(ranks, dtype=np.int32)
     return _rankings_of_entries(*given, len(lists), weights, users, items, where)
 
 
 def _rankings_of_entries(
     rows: NDArray[np.int64],
-    listed: Column,
+    entries: Coded,
     ranks: NDArray[Any],
     n_users: int,
     weights: ArrayLike | None,
@@ -533,8 +544,8 @@ def _rankings_of_entries(
     items: Names,
     where: Callable[[int], str],
 ) -> Rankings:
-    """Rankings by entries: the user of ``rows[entry]`` gives ``listed[entry]`` ``ranks[entry]``."""
-    (codes,), names = join_names([Coded(*distinct(listed))], items, "item")
+    """Rankings by entries: the user of ``rows[entry]`` gives its item ``ranks[entry]``."""
+    (codes,), names = join_names([entries], items, "item")
     check_n_items(len(names))
     table = np.zeros((n_users, len(names)), dtype=np.int32)
     table[rows, codes] = ranks

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .checks import number_of
-from .columns import ORDER, POSITION, QUIET, RATING, other_columns, parts, word, words_in
+from .columns import NEUTRAL, ORDER, POSITION, RATING, other_columns, parts, word, words_in
 from .table import Column, distinct
 
 COUNT = words_in(
@@ -20,7 +20,7 @@ NAMED = {  # the kinds of columns by their names
     "count": COUNT,
     "position": POSITION,
 }
-EVENT = words_in("event action behavior behaviour interaction type")  # quiet ones, too
+EVENT = words_in("event action behavior behaviour interaction type")  # neutral ones, too
 NO_CLICK = words_in(
     "view views viewed pv impression shown seen hover exposure remove removed delete deleted "
     "return returned refund refunded cancel cancelled canceled down downvote dislike disliked "
@@ -103,7 +103,7 @@ def advice_on(
                 "clicks, and drop the others first"
             )
         is_order = word(name) in ORDER and _are_ranks(numbers)
-        if parts(name) & QUIET or (low > 0 and not is_order):
+        if parts(name) & NEUTRAL or (low > 0 and not is_order):
             return ""
         kind = "value" if low <= 0 else "position"
     if kind == "position":

@@ -41,8 +41,8 @@ class Pairs(Entries):
     ties: NDArray[np.int64]
 
     def __repr__(self) -> str:
-        said = int((self.n_comparisons * self.weights).sum())
-        return f"Pairs({self.n_users} users, {self.n_items} items; {said} comparisons)"
+        total = int((self.n_comparisons * self.weights).sum())
+        return f"Pairs({self.n_users} users, {self.n_items} items; {total} comparisons)"
 
     @property
     def is_informative(self) -> NDArray[np.bool_]:
@@ -87,8 +87,8 @@ class Pairs(Entries):
         rows = np.repeat(np.arange(len(users)), np.diff(starts))
         if not _rises(rows, better, worse)[1:].all():
             raise ValueError("its comparisons are not in order, or one is there twice")
-        is_said = (counts >= 0) & (ties >= 0) & ((counts > 0) | (ties > 0))
-        if not (is_said & ((ties == 0) | (better < worse))).all():
+        is_right = (counts >= 0) & (ties >= 0) & ((counts > 0) | (ties > 0))
+        if not (is_right & ((ties == 0) | (better < worse))).all():
             raise ValueError("its comparisons have wrong counts or ties")
         return cls(weights, users, items, starts, better, worse, counts, ties).check_size()
 
@@ -201,9 +201,12 @@ class Pairs(Entries):
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        is_said = self.weights[self.owners] > 0
-        links = np.ones(int(is_said.sum()), dtype=bool)
-        ends, shape = (self.better[is_said], self.worse[is_said]), (self.n_items, self.n_items)
+        is_counted = self.weights[self.owners] > 0
+        links = np.ones(int(is_counted.sum()), dtype=bool)
+        ends, shape = (
+            (self.better[is_counted], self.worse[is_counted]),
+            (self.n_items, self.n_items),
+        )
         n_groups, labels = connected_components(csr_array((links, ends), shape), directed=False)
         groups = [self.items[labels == group].tolist() for group in range(n_groups)]
         return sorted(groups, key=len, reverse=True)
@@ -269,12 +272,12 @@ class Pairs(Entries):
 
     def check_size(self) -> "Pairs":
         """The same, unless there are too many comparisons to be counted."""
-        said = self.counts.astype(float) + self.ties
-        n_said = float((said * np.maximum(self.weights, 1)[self.owners]).sum())
-        if n_said > MAX_WEIGHT:
+        counts = self.counts.astype(float) + self.ties
+        total = float((counts * np.maximum(self.weights, 1)[self.owners]).sum())
+        if total > MAX_WEIGHT:
             raise ValueError(
                 f"there must be at most {MAX_WEIGHT:.0e} comparisons in all, by counts and "
-                f"weights, got {n_said:.3g}"
+                f"weights, got {total:.3g}"
             )
         return self
 
@@ -293,9 +296,9 @@ def pairs_of_entries(
     so. Those of the same pair are added up; those of a count of 0 are left out."""
     one, other = np.minimum(better, worse), np.maximum(better, worse)
     better, worse = np.where(is_tie, one, better), np.where(is_tie, other, worse)
-    said = np.flatnonzero(counts > 0)
-    said = said[np.lexsort((worse[said], better[said], rows[said]))]
-    rows, better, worse = rows[said], better[said], worse[said]
+    entries = np.flatnonzero(counts > 0)
+    entries = entries[np.lexsort((worse[entries], better[entries], rows[entries]))]
+    rows, better, worse = rows[entries], better[entries], worse[entries]
     firsts = np.flatnonzero(_rises(rows, better, worse))
     n_users = len(users)
     sizes = np.bincount(rows[firsts], minlength=n_users)
@@ -306,8 +309,8 @@ def pairs_of_entries(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         better[firsts].astype(np.int32),
         worse[firsts].astype(np.int32),
-        _sums(np.where(is_tie, 0, counts)[said], firsts),
-        _sums(np.where(is_tie, counts, 0)[said], firsts),
+        _sums(np.where(is_tie, 0, counts)[entries], firsts),
+        _sums(np.where(is_tie, counts, 0)[entries], firsts),
     ).check_size()
 
 

@@ -136,25 +136,25 @@ def read_as(
         if source.ending in PREFLIB:
             if kind not in (None, "rankings", "orderings"):
                 raise source.error(None, f"a PrefLib file holds orders, not {kind}")
-            prefs, said = read_preflib(source, decode(source, encoding)), "a PrefLib file"
+            prefs, what = read_preflib(source, decode(source, encoding)), "a PrefLib file"
         elif source.ending == ".npz":
-            prefs, said = _read_arrays(source, kind), "NumPy arrays"
+            prefs, what = _read_arrays(source, kind), "NumPy arrays"
         else:
             table = _open_table(source, encoding, kind)
-            prefs, said = _prefs_of_table(table, kind, layout, wanted, may_be_one_item)
+            prefs, what = _prefs_of_table(table, kind, layout, wanted, may_be_one_item)
     if isinstance(prefs, Clicks):
         if wanted is not None and layout.min_clicks is not None:
             raise ValueError("min_clicks chooses the items: leave out items")
         prefs = _finish_clicks(source, prefs, {"kind": kind, "encoding": encoding})
-    else:  # of comparisons, the column of users may be said
+    else:  # of comparisons, the column of users may be given
         given = set(layout.call()) - {"sep", "header"}
         is_fine = isinstance(prefs, Pairs) and set(layout.columns or ()) == {"user"}
         if given - ({"columns"} if is_fine else set()):
             raise source.error(
-                None, f"columns, min_rating and min_clicks are for clicks, not {said}"
+                None, f"columns, min_rating and min_clicks are for clicks, not {what}"
             )
     notes = f" ({'; '.join(source.notes)})" if source.notes else ""
-    return prefs, f"{source.name}: read as {said}{notes}: {prefs}"
+    return prefs, f"{source.name}: read as {what}{notes}: {prefs}"
 
 
 def _open_table(source: Source, encoding: str | None, kind: str | None) -> Table:
@@ -177,9 +177,9 @@ def _prefs_of_table(
     items: list[Any] | None,
     may_be_one_item: bool,
 ) -> tuple[Any, str]:
-    """The data of a table and their kind, as said or by its header.
+    """The data of a table and their kind, as given or by its header.
 
-    A table that looks like impressions, of which nothing was said, is one of clicks if its column
+    A table that looks like impressions, whose kind is not given, is one of clicks if its column
     is not of yes and no, or all yes; what is added to clicks always is.
     """
     chosen = kind_of(table.names) if kind is None else kind
