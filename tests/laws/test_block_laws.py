@@ -312,3 +312,21 @@ def test_probabilities_that_no_float_has_are_as_good_as_zero():
         logs = blocks.block_logs(sums, others, np.array([1]))
     assert np.isfinite(logs).all()
     assert logs[0, 0] == logs[0, 2]
+
+
+@pytest.mark.parametrize("kind", ["clicks", "tops"])
+def test_of_many_users_the_anchor_looks_at_some(kind, monkeypatch):
+    """One of three: for them the two laws agree, for all of them nearly."""
+    monkeypatch.setattr(blocks, "ANCHOR_ROWS", 30)
+    if kind == "clicks":
+        prefs = pm.simulate_clicks(90, 8, 3, 3, rng=1).preferences
+    else:
+        ranks = pm.simulate_rankings(90, 8, 3, rng=1).preferences.rankings
+        prefs = pm.Preferences.from_rankings(np.where(ranks > 3, 0, ranks))
+    law, consensus = make_law(prefs, pm.Threads(1)), np.arange(1, 9, dtype=np.int32)
+    law.anchor(one_cluster(consensus, 2.0), None)
+    some = make_law(prefs.take(np.arange(0, 90, 3)), pm.Threads(1))
+    some.anchor(one_cluster(consensus, 2.0), None)
+    assert law.offset(7) == pytest.approx(some.offset(7), abs=1e-12)
+    (tally,), exact = law.tallies(None, 1), law.weigh(one_cluster(consensus, 2.0), None)[0]
+    assert 0 < abs(tally.curve(consensus)(2.0) - exact) / 90 < 0.02

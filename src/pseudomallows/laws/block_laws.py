@@ -62,6 +62,9 @@ ROUNDING = 1e-9  # of a place of the grid: far above that of a logarithm, far be
 # times the footrule, alpha sqrt(2 n / 45), is 0.0006 sqrt(n)
 LOWEST = 0.003
 SHARPEST = 8.0  # alpha / n_items from which logs are linear in it: what is left is exp(-16)
+# Of 200,000 users, one row of 49 for the anchor moved the mean of alpha by 0.16 of its standard
+# deviation, one of 6 by less than can be seen; of a million these are one of 15.
+ANCHOR_ROWS = 2**16
 NEVER = 1e-300  # a probability below any that a float has
 
 
@@ -131,7 +134,7 @@ class BlockLaw(Law):
         super().__init__(n_items, distance, blocks, weights, executor)
         self._tables: dict[int, Floats] = {}
         self._offsets: dict[int, Floats] = {}  # of each cluster
-        self._anchor: tuple[Clusters, Labels | None, list[Any]] | None = None
+        self._anchor: tuple[Clusters, Labels | None, Law, list[Any]] | None = None
         self._lock = threading.RLock()
         self._latest: tuple[float, Floats] | None = None
 
@@ -175,9 +178,14 @@ class BlockLaw(Law):
         return np.asarray(table)
 
     def anchor(self, clusters: Clusters, labels: Labels | None) -> None:
-        """Let the additive law agree with the exact one, over all users, at these clusters."""
-        self._anchor, self._offsets = None, {}
-        self._anchor = (clusters, labels, self.tallies(labels, clusters.n_clusters))
+        """Let the additive law agree with the exact one at these clusters, over the users, or over
+        some of many, one of so many rows."""
+        self._anchor, self._offsets, users = None, {}, self
+        step = self.n_rows // ANCHOR_ROWS
+        if step > 1 and (self.row_weights == 1).all():
+            users = self.select(np.arange(0, self.n_rows, step))
+            labels = None if labels is None else labels[::step]
+        self._anchor = (clusters, labels, users, users.tallies(labels, clusters.n_clusters))
 
     def offset(self, grid: int, cluster: int = 0) -> float:
         """Exact minus additive log likelihood at the anchor, a user of the cluster, at a place of
@@ -194,16 +202,16 @@ class BlockLaw(Law):
 
     def _find_offsets(self, grid: int) -> Floats:
         assert self._anchor is not None
-        clusters, labels, tallies = self._anchor
+        clusters, labels, users, tallies = self._anchor
         there = clusters._replace(alpha=np.full(clusters.n_clusters, math.exp(STEP * grid)))
         table = self.table(grid)
         additive = [
             kernels.sum_weights(tally.counts, consensus, table)
             for tally, consensus in zip(tallies, clusters.consensus, strict=True)
         ]
-        sums = self.weigh(there, labels) - np.array(additive)
+        sums = users.weigh(there, labels) - np.array(additive)
         sizes = np.array([tally.n_users for tally in tallies])
-        return np.where(sizes > 0, sums / np.maximum(sizes, 1), sums.sum() / self.n_users)
+        return np.where(sizes > 0, sums / np.maximum(sizes, 1), sums.sum() / users.n_users)
 
     def tables(self, clusters: Clusters) -> BlockTables:
         """The additive law of each cluster, by item."""

@@ -23,8 +23,8 @@ from .priors import LOWEST_ALPHA, AlphaPrior
 
 TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, best in one dimension (Roberts et al. 1997)
 # In a sweep; one looks at a curve, not at the users. At that acceptance, draws from a normal
-# density are correlated by 0.01 after 10 steps, and by 0.1 after 5.
-N_ALPHA_STEPS = 10
+# density are correlated by 0.1 after 5 steps (and by 0.01 after 10), so 0.8 of them count.
+N_ALPHA_STEPS = 5
 # Of the corrections that are to be accepted, unless no step can be longer. At 0.3 and at 0.8, draws
 # of clicks of 400 users had the same effective size, to a quarter; so had those of clusters, also
 # at half and at twice CLUSTER_MOVES.
@@ -181,8 +181,7 @@ class Chain:
     def _move_clusters(self, adapt: bool) -> None:
         """Consensus and alpha of each cluster, given its users."""
         state, tallies, n_clusters = self.state, self.tallies, self.state.n_clusters
-        n_steps = N_ALPHA_STEPS if n_clusters == 1 else N_ALPHA_STEPS // 2
-        n_steps = 0 if self.moves.prior is None else n_steps
+        n_steps = 0 if self.moves.prior is None else N_ALPHA_STEPS
         noise = self.rng.standard_normal((n_clusters, n_steps))
         uniforms = self.rng.random((n_clusters, n_steps + 1))
         exact, values = (self.exact, self._values) if self.corrects else (None, None)
