@@ -233,7 +233,7 @@ def test_a_blend_beats_its_best_part_where_tastes_are_of_two_kinds():
     everybody = mixed_tastes(9000, 100, base=-4.0, strength=0.8, bond=0.3)
     known, others = everybody.take(np.arange(1500)), everybody.take(np.arange(1500, 9000))
     products = AllProducts(known, Threads())
-    chosen = choose_blend(products, 10, np.random.default_rng(2), {})
+    chosen, _ = choose_blend(products, 10, np.random.default_rng(2), {})
     assert {type(part) for part in chosen.parts} >= {Regression, Factors}
     assert all(w > -e for w, e in zip(chosen.worths, chosen.errors, strict=True))
     shown, hidden = hide_clicks(others, 1, np.random.default_rng(1))
@@ -296,7 +296,8 @@ def test_a_blend_comes_back_whole_and_serves_new_users_alike(fit, tmp_path):
         assert (getattr(again, name) == getattr(fit, name)).all()
     old, new = pm.recommend(fit, 5), pm.recommend(again, 5, clicks=prefs)
     assert (old.items == new.items).all()
-    assert (old.probabilities == new.probabilities).all()
+    assert (pm.recommend(again, 5).probabilities == old.probabilities).all()
+    assert (pm.recommend(fit, 5, clicks=prefs).probabilities == new.probabilities).all()
     one = pm.recommend(again, 5, clicks={"x": prefs.clicks_of(7).tolist()})
     assert (one.items[0] == old.items[7]).all()
 

@@ -190,11 +190,13 @@ def test_dates_that_differ_make_probabilities_less_certain():
         learn_correction([one, replace(second, split=1)], MARKS).standard_errors
         for second in (one, other)
     )
-    assert apart.min() > 0.25 > alike.max()
+    assert apart.min() > 0.3 > alike.max()
     stated = np.array([0.01, 0.2, 0.5])
     even = replace(learnt(), standard_errors=np.full(len(learnt().knots), 0.1))
-    errors = even.errors_of(stated)
+    errors = even.errors_of(stated, 4)
     assert errors == pytest.approx(0.1 * stated * (1 - stated))
+    of_four = replace(even, per_click=True).errors_of(stated, 4)  # four times those of one
+    assert of_four == pytest.approx(0.1 * stated * (1 - stated / 4))
 
 
 def test_recommendations_state_how_uncertain_their_probabilities_are(tmp_path):

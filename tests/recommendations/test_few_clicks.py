@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pseudomallows as pm
+from pseudomallows.data.splits import hide_random
+from pseudomallows.evaluation.figures import hits_of
 
 
 @functools.cache
@@ -71,6 +73,43 @@ def stated_and_observed(kind, n_given):
 def test_new_users_with_few_clicks_get_calibrated_probabilities(n_given):
     stated, observed = stated_and_observed("times", n_given)
     assert stated == pytest.approx(observed, abs=0.04)  # three standard errors are 0.03
+
+
+@functools.cache
+def missing_three():
+    """A fit without times, three clicks of each user missing, and what these are."""
+    shown, hidden = hide_random(replace(halves()[0], times=None), 3, np.random.default_rng(3))
+    return pm.fit(shown, "personal", rng=1), hidden
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_users_of_a_fit_without_times_are_told_what_is_missing_at_random(k):
+    fit, hidden = missing_three()
+    found = pm.recommend(fit, k, window=3)
+    hits = hits_of(found.items, hidden)
+    assert found.probabilities.mean() == pytest.approx(hits.mean(), abs=0.03)
+    as_new = pm.recommend(fit, k, clicks=fit.clicks, window=3)  # who have more to come
+    assert (found.items == as_new.items).all()
+    assert as_new.probabilities.mean() < hits.mean() - 0.04
+
+
+def test_a_fit_without_times_says_what_its_probabilities_mean(recwarn):
+    clicks = replace(halves()[0].take(np.arange(80)), times=None)
+    with pytest.warns(pm.diagnostics.NoTimesWarning, match="not among those that come next"):
+        pm.fit(clicks, "personal", blend=False, rng=1)
+    recwarn.clear()
+    pm.fit(clicks, "personal", blend=False, calibrate="random", rng=1)
+    pm.evaluate(clicks, hide=2, k=2, method="personal", blend=False, rng=1)
+    assert not [each for each in recwarn if each.category is pm.diagnostics.NoTimesWarning]
+
+
+@settings(max_examples=20, deadline=None)
+@given(window=st.integers(1, 40))
+def test_what_is_missing_sums_to_the_window_too(window):
+    fit, _ = missing_three()
+    found = pm.recommend(fit, 60, users=fit.users[:20].tolist(), window=window).probabilities
+    n_left = (~np.isnan(found)).sum(axis=1)
+    assert np.nansum(found, axis=1) == pytest.approx(np.minimum(window, n_left))
 
 
 def test_a_user_without_clicks_gets_calibrated_popularity_without_times_too():

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, logit
 
 import naive
 import pseudomallows as pm
@@ -165,8 +165,9 @@ def places_of(rankings, unseen):
 
 
 @pytest.mark.kernel
+@pytest.mark.parametrize("per_click", [False, True])
 @pytest.mark.parametrize("window", [1, 2, 200])
-def test_the_kernel_corrects_as_the_definition_does(window):
+def test_the_kernel_corrects_as_the_definition_does(window, per_click):
     rng = np.random.default_rng(window)
     rows, is_item = [[0, 3], [], [1, 2, 4]], slice(0, 3)
     seen, scores = clicks_of(*rows), rng.normal(size=(3, 5))
@@ -174,10 +175,14 @@ def test_the_kernel_corrects_as_the_definition_does(window):
     unseen = ~seen_table(seen, is_item)
     rankings = example().rankings_of(scores)
     marks, places = np.array([0.1, 0.5, -1.0, 1.0, 4.0]), places_of(rankings, unseen)
-    features = features_of((probabilities, scores, few[:, None]), places, window, marks)
+    ahead = 1 if per_click else window
+    features = features_of((probabilities, scores, few[:, None]), places, ahead, marks)
     coefficients, (knots, values) = rng.random(features.shape[-1] + 1), rng.random((2, 4)).cumsum(1)
     maps = (knots - 1, values, rng.random(4))
     odds = odds_of(Correction(coefficients, marks, *maps, np.zeros(len(maps[0])), 9), features)
+    if per_click:  # of one click, so for more as many times as likely, but below 1
+        times = (window + 1) * expit(odds)
+        odds = logit(times / (1 + times**4) ** 0.25)
     expected = np.zeros((3, 5))
     for row in range(3):  # one number for all, so that the sum is right
         expected[row, unseen[row]] = 1.0
@@ -189,7 +194,7 @@ def test_the_kernel_corrects_as_the_definition_does(window):
     probabilities_by, scores_by, expected = (
         np.take_along_axis(table, order, axis=1) for table in (probabilities, scores, expected)
     )
-    arrays = kernels.CorrectionArrays(coefficients, marks, *maps)
+    arrays = kernels.CorrectionArrays(coefficients, marks, *maps, per_click)
     given = (scores_by, few, unseen.sum(axis=1), arrays, window, 0)
     found, plain = probabilities_by.copy(), probabilities_by.copy()
     kernels.correct_probabilities(*given, found)
@@ -199,7 +204,7 @@ def test_the_kernel_corrects_as_the_definition_does(window):
     interpreted(kernels.correct_probabilities)(*given, plain)
     assert plain == pytest.approx(found, abs=1e-13)
     cases = np.empty((5, kernels.N_FEATURES))
-    one = (probabilities[0], scores[0], np.full(5, few[0]), places[0], window, marks)
+    one = (probabilities[0], scores[0], np.full(5, few[0]), places[0], ahead, marks)
     kernels.fill_cases(*one, cases)
     assert cases == pytest.approx(features[0])
 
@@ -270,7 +275,7 @@ def test_personal_lists_beat_one_list_for_all():
 
 def test_new_users_are_served_as_users_with_the_same_clicks():
     data = simulated()
-    posterior = pm.fit(data.preferences, "personal", rng=1)
+    posterior = pm.fit(data.preferences, "personal", calibrate=False, rng=1)
     old = pm.recommend(posterior, 5)
     new = pm.recommend(posterior, 5, clicks=data.preferences)
     assert (old.items == new.items).all()

@@ -153,6 +153,8 @@ def _for_split(trial: Trial, split: str | None, options: dict[str, Any]) -> dict
     asked = "cut" if split is None and ahead is not None else asked
     how = options.get("calibrate", True)
     is_given = options.get("held_out") is not None or how is False
+    if trial.shown.times is None and how is True and not is_given:
+        return options | {"calibrate": "random"}
     if asked is None or trial.shown.times is None or is_given:
         return options
     if how is True:

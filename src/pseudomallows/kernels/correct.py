@@ -14,6 +14,10 @@ from .compiled import compiled
 LOW_ODDS, HIGH_ODDS = -9.0, 5.0
 PLACES = (-3.0, -1.5)
 LAST_WINDOW = 100  # from which on longer windows are alike: by logs, the usual 10 is halfway
+# How sharply probabilities of more missing clicks bend below 1. Calibration errors at random with
+# 2, 4 and 8: 0.027, 0.015, 0.011 on retail, 0.057, 0.032, 0.025 on msweb, and 0.010, 0.015, 0.018
+# on simulated users with few clicks.
+BEND = 4.0
 N_FEATURES = 20  # of a correction: those that `fill_features` fills
 
 
@@ -31,13 +35,15 @@ class GridProbabilities(NamedTuple):
 
 class CorrectionArrays(NamedTuple):
     """A correction: `coefficients[feature]`, the constant last; `marks` of the scores; and the map
-    from the logistic scale to log odds, by `knots`, `values` and `slopes`."""
+    from the logistic scale to log odds, by `knots`, `values` and `slopes`; was it learnt for one
+    missing click (`per_click`)?"""
 
     coefficients: NDArray[np.float64]
     marks: NDArray[np.float64]
     knots: NDArray[np.float64]
     values: NDArray[np.float64]
     slopes: NDArray[np.float64]
+    per_click: bool
 
 
 @compiled
@@ -161,13 +167,28 @@ def spread_rest(total, n_learnt, odds):
 
 
 @compiled
+def odds_among(odds, number):
+    """Log odds of an item to be one of a `number` of missing clicks, each of which it is with these
+    log odds: so many times as likely, bent below 1 where that would be more."""
+    times = number / (1.0 + np.exp(-odds))
+    if times < 1.0:
+        log = np.log(times) - np.log1p(times**BEND) / BEND
+    else:
+        log = -np.log1p(times**-BEND) / BEND
+    return log - np.log(-np.expm1(log))
+
+
+@compiled
 def correct_probabilities(scores, few, sizes, correction, window, n_learnt, probabilities):
     """Replace `probabilities[row, place]` of the first unseen items of users, who have `sizes[row]`
     of them, by what is observed: the log odds by their features and the map, made to sum to the
     `window`. `few[row]` is 1 / (1 + clicks). The correction was learnt from the first `n_learnt`
     places, 0 for all of them; see `spread_rest`. A window beyond twice the largest that was learnt
-    has the odds of that one, and its own sum."""
+    has the odds of that one, and its own sum. A correction `per_click` was learnt from one click
+    that was hidden beside those that are missing anyway: `window` + 1 in all."""
     features, ahead = np.empty(N_FEATURES), min(window, 2 * correction.marks[4])
+    if correction.per_click:
+        ahead = 1
     for row in range(len(scores)):
         odds = probabilities[row, : min(sizes[row], probabilities.shape[1])]
         for place in range(len(odds)):
@@ -177,6 +198,8 @@ def correct_probabilities(scores, few, sizes, correction, window, n_learnt, prob
             for number in range(N_FEATURES):
                 scale += correction.coefficients[number] * features[number]
             odds[place] = smooth_map(scale, correction.knots, correction.values, correction.slopes)
+            if correction.per_click:
+                odds[place] = odds_among(odds[place], window + 1)
         if n_learnt > 0:
             spread_rest(window, n_learnt, odds)
         else:

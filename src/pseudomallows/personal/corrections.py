@@ -37,6 +37,8 @@ class Correction:
     largest : int
         The largest window it was learnt for, or nearly so: twice the largest of its cases. A longer
         one has the odds of that one, and its own sum, up to `FAR` times as long.
+    per_click : bool
+        Was it learnt for one click that is missing? Then it holds for any number of them.
     """
 
     coefficients: Floats
@@ -46,9 +48,12 @@ class Correction:
     slopes: Floats
     standard_errors: Floats
     largest: int
+    per_click: bool = False
 
-    def errors_of(self, probabilities: Floats) -> Floats:
+    def errors_of(self, probabilities: Floats, window: int) -> Floats:
         """Standard errors of corrected probabilities."""
+        if self.per_click and window > 1:
+            return window * self.errors_of(probabilities / window, 1)
         inside = np.clip(probabilities, 1e-9, 1 - 1e-9)
         log_odds = np.log(inside / (1 - inside))
         errors = np.interp(log_odds, self.values, self.standard_errors)
@@ -56,7 +61,7 @@ class Correction:
 
     def covers(self, window: int) -> bool:
         """Does it hold for this window?"""
-        return 1 <= window <= FAR * self.largest
+        return self.per_click or 1 <= window <= FAR * self.largest
 
     @property
     def windows(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._warn import warn
 from ..data.blocks import Clicks
 from ..data.more_clicks import check_held_out, read_later
 from ..data.preferences import Preferences, check_informative
@@ -15,6 +16,7 @@ from ..data.times import DAY
 from ..engines.executors import Executor, Threads
 from ..engines.memory import DENSE_ITEMS
 from ..laws.shards import ShardedClicks
+from ..posterior.diagnostics import NoTimesWarning
 from .click_shards import RemoteClicks
 from .learner import Learner, PersonalOptions
 from .next_clicks import split_inside
@@ -79,6 +81,8 @@ def fit_personal(
     if how.held_out is not None:
         how = replace(how, held_out=check_held_out(read_later(how.held_out, clicks), clicks))
     calibration = how.calibration(clicks) if can_score_again else None
+    if calibration == "random" and how.calibrate is True and old is None:
+        warn(NoTimesWarning())
     inside = None
     if calibration is not None:
         is_asked = isinstance(how.calibrate, str)

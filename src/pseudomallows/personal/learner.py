@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Clicks
 from ..data.preferences import rows_of_users
-from ..data.splits import hide_clicks, time_of_share
+from ..data.splits import hide_clicks, take_random, time_of_share
 from ..engines.executors import BLOCK, Executor, at_hand, blocks
 from ..engines.memory import DENSE_ITEMS
 from ..laws.own_laws import OwnLaw
@@ -38,10 +38,11 @@ from .next_clicks import (
     usual_calibration,
 )
 from .parts import SHARES, Part, Regression, trends_for
-from .personal_fit import PersonalFit, PersonalModel, Undated
+from .personal_fit import NewClicks, PersonalFit, PersonalModel
 from .products import Products, make_products, start_from, taken_from
 from .weigh import (
     Say,
+    Split,
     TimeSplit,
     best_recency,
     choose_blend,
@@ -129,6 +130,7 @@ class Learner:
         self._sample = sample_of(
             np.flatnonzero(prefs.is_informative), rng, n_of_spread(prefs.n_items)
         )
+        self._splits: list[Split] = []  # by which the blend was chosen
         self._n_chosen = int(prefs.starts[-1])  # clicks from which the blend was chosen
         self.say: Say = silent
 
@@ -215,10 +217,13 @@ class Learner:
             plain = self._alphas_of(replace(models[0], recency=None), shown)
         report()
         self.say("correcting the probabilities by hidden clicks")
-        correction, undated = self._learn_correction(models, dated, given), None
+        correction, for_new = self._learn_correction(models, dated, given), None
         if dated is not plain:
             models = [replace(model, recency=None) for model in models]
-            undated = Undated(**plain, correction=self._learn_correction(models, plain, given))
+            for_new = NewClicks(**plain, correction=self._learn_correction(models, plain, given))
+        if inside is not None and inside.how == "random" and correction is not None:
+            for_new = NewClicks(**plain, correction=correction)
+            correction = self._learn_per_click(plain)
         self._law |= dated
         if shown is self.prefs:
             model = replace(models[0], **self._law)
@@ -228,7 +233,7 @@ class Learner:
             model = self.scored(self.prefs)
         first = first_clicks(self._sum_first_clicks(inside))
         report()
-        return replace(model, correction=correction, undated=undated, first=first)
+        return replace(model, correction=correction, for_new=for_new, first=first)
 
     def _given_later(self, later: Clicks) -> Inside | None:
         """Later clicks that were given, as what was hidden, if it is known when they came."""
@@ -276,6 +281,7 @@ class Learner:
         models: list[PersonalModel],
         alphas: dict[str, Floats],
         given: list[tuple[Clicks, Clicks, NDArray[np.bool_]]],
+        per_click: bool = False,
     ) -> Correction | None:
         """From what came after, or was hidden from, the clicks that each of the models is of."""
         if not self._options.calibrate or not given:
@@ -283,7 +289,21 @@ class Learner:
         kept: dict[str, Any] = {**alphas}
         mine = [replace(model, **kept) for model in models]
         pairs = [(model, *each) for model, each in zip(mine, given, strict=True)]
-        return correct_by(pairs, self._rng)
+        return correct_by(pairs, self._rng, per_click)
+
+    def _learn_per_click(self, alphas: dict[str, Floats]) -> Correction | None:
+        """The correction for users of the fit, where what is asked is which of their clicks are
+        missing: from one hidden click of each, as often as for the blend."""
+        if not self._splits:
+            taken = take_random(self.prefs, 1, self._rng)
+            self._splits.append((self._products.without(taken), taken))
+        models, given = [], []
+        for products, taken in self._splits:
+            shown, hidden = products.clicks, replace(self.prefs.choose(taken), times=None)
+            self._made[id(shown)] = shown, products
+            models.append(self.scored(shown))
+            given.append((shown, hidden, np.zeros(shown.n_users, dtype=bool)))
+        return self._learn_correction(models, alphas, given, per_click=True)
 
     def scored(self, clicks: Clicks) -> PersonalModel:
         """Scores learnt from these clicks."""
@@ -333,7 +353,9 @@ class Learner:
         elif self._blend is None:
             n_best = self._n_best_for(self._options.held_out)
             if not in_time:
-                self._blend = choose_blend(self._products, n_best, self._rng, self._kept, self.say)
+                self._blend, self._splits = choose_blend(
+                    self._products, n_best, self._rng, self._kept, self.say
+                )
                 return
             law = (in_time, n_best, trends_for(self.prefs), self._kept, self.say)
             self._blend, self._law["recency"] = choose_blend_in_time(*law)

@@ -39,9 +39,10 @@ GOOD_CALIBRATION = 0.03  # three points: what is read as 30 % is then 27 to 33; 
 Floats = NDArray[np.float64]
 
 
-class Undated(NamedTuple):
-    """What holds instead for clicks of which neither times nor order are known, where the fit has
-    learnt that old clicks weigh less: they all weigh alike."""
+class NewClicks(NamedTuple):
+    """What holds instead for clicks that the fit has not seen: where it has learnt that old clicks
+    weigh less, for those without times or order, which all weigh alike; and where it has hidden
+    clicks at random, for all of them, since new users with few clicks have many more to come."""
 
     alphas: Floats
     alpha_shares: Floats
@@ -69,8 +70,8 @@ class PersonalModel:
     correction : Correction or None
         From the probability to be among the next ranks, for any window up to its largest, the
         place, the score and the number of clicks to what is observed. None without calibration.
-    undated : Undated or None
-        Alphas and correction for clicks without times; None if `recency` is.
+    for_new : NewClicks or None
+        Alphas and correction for clicks that the fit has not seen, where these are others.
     recency : Recency or None
         How much less old clicks weigh in the scores of their user; None: they all weigh alike.
     scores : (n_users, n_items) array
@@ -89,7 +90,7 @@ class PersonalModel:
     alpha_shares: Floats
     first: Floats
     correction: Correction | None = None
-    undated: Undated | None = None
+    for_new: NewClicks | None = None
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
     bias: Floats = field(default_factory=lambda: np.empty(0))
     recency: Recency | None = None
@@ -132,17 +133,15 @@ class PersonalModel:
         add_up_to(window, odds)
         return odds
 
-    def for_clicks(self, seen: Clicks) -> PersonalModel:
-        """The model that holds for such clicks: without recency, if it is not known how old they
-        are."""
-        if self.recency is None or self.undated is None or self.recency.is_known(seen):
-            return self
-        return self._without_recency
+    def for_clicks(self, seen: Clicks, is_new: bool) -> PersonalModel:
+        """The model that holds for such clicks, of new users or of users of the fit."""
+        is_known = not is_new if self.recency is None else self.recency.is_known(seen)
+        return self if self.for_new is None or is_known else self._for_new
 
     @cached_property
-    def _without_recency(self) -> PersonalModel:
-        assert self.undated is not None
-        return replace(self, recency=None, undated=None, **self.undated._asdict())
+    def _for_new(self) -> PersonalModel:
+        assert self.for_new is not None
+        return replace(self, recency=None, for_new=None, **self.for_new._asdict())
 
     @property
     def is_sparse(self) -> bool:

@@ -46,12 +46,14 @@ class PersonalProbabilities:
     """The probabilities of each user's next items; tables are made when they are asked for, and
     kept."""
 
-    def __init__(self, model: PersonalModel):
+    def __init__(self, model: PersonalModel, tables: GridTables | None = None):
         self.model = model
-        self.tables = GridTables(model.law)
+        self.tables = tables or GridTables(model.law)
 
     def prepare(self, seen: Clicks, window: int) -> GridProbabilities:
         """The look-up tables that these users need."""
+        correction = self.model.correction
+        window = 1 if correction is not None and correction.per_click else window
         if len(seen.starts) == 2:  # one user, as a service asks
             return self.tables.of(window, (self.model.n_items - len(seen.codes),))
         return self.tables.of(window, np.unique(self.model.n_items - seen.n_clicks).tolist())
@@ -124,9 +126,10 @@ class PersonalProbabilities:
     def _corrected(self, tables: GridProbabilities, order: OwnOrder, window: int) -> Floats:
         """``probabilities[row, place]`` of what is observed."""
         probabilities = self.look_up(tables, order)
-        if self.model.correction_for(window) is not None:
-            n_learnt = N_LEARNT if self.model.is_sparse else 0
+        correction = self.model.correction_for(window)
+        if correction is not None:
             users = (order.scores, order.few, order.sizes)
+            n_learnt = N_LEARNT if self.model.is_sparse else 0
             correct_probabilities(*users, self._arrays, window, n_learnt, probabilities)
         return probabilities
 
@@ -140,4 +143,5 @@ class PersonalProbabilities:
             correction.knots,
             correction.values,
             correction.slopes,
+            correction.per_click,
         )

@@ -1,8 +1,8 @@
 """Files of personal fits, and of any fit: see `posterior.save`.
 
 A personal fit has the arrays of PERSONAL and, with very many items, of SPARSE; those of its
-CORRECTION, if it has one, and with ``undated_`` before them alphas and correction for clicks
-without times; with ``population_`` before them those of the consensus of all users, whose settings
+CORRECTION, if it has one, and with ``new_`` before them alphas and correction for clicks that it
+has not seen; with ``population_`` before them those of the consensus of all users, whose settings
 are "population".
 """
 
@@ -37,7 +37,7 @@ from ..posterior.save import (
 )
 from ..rankings import MAX_ALPHA
 from .corrections import Correction
-from .personal_fit import FIRST_WINDOWS, Fit, PersonalFit, Undated
+from .personal_fit import FIRST_WINDOWS, Fit, NewClicks, PersonalFit
 from .recency import UNITS, Recency
 
 ALPHAS: Arrays = {"alphas": (np.float64, "alpha"), "alpha_shares": (np.float64, "alpha")}
@@ -64,13 +64,14 @@ CORRECTION: Arrays = {
     "slopes": (np.float64, "knot"),
     "standard_errors": (np.float64, "knot"),
     "largest": (np.int64, ""),
+    "per_click": (np.bool_, ""),
 }
-UNDATED = "undated_"  # before the names of some arrays
+NEW_CLICKS = "new_"  # before the names of some arrays
 TYPES: dict[str, Any] = {  # by the names in the file
     prefix + name: dtype
     for prefix, table in (
         ("", POSTERIOR | PERSONAL | SPARSE | CORRECTION),
-        (UNDATED, ALPHAS | CORRECTION),
+        (NEW_CLICKS, ALPHAS | CORRECTION),
         (POPULATION, POSTERIOR),
     )
     for name, (dtype, _) in table.items()
@@ -106,9 +107,9 @@ def save(fit: PersonalFit, path: str | os.PathLike[str]) -> None:
             arrays[name] = part.astype(dtype)
         arrays["item_weights"] = np.empty((0, 0))
     arrays |= _correction_arrays(fit.correction, "")
-    if fit.undated is not None:
-        arrays |= {UNDATED + name: getattr(fit.undated, name) for name in ALPHAS}
-        arrays |= _correction_arrays(fit.undated.correction, UNDATED)
+    if fit.for_new is not None:
+        arrays |= {NEW_CLICKS + name: getattr(fit.for_new, name) for name in ALPHAS}
+        arrays |= _correction_arrays(fit.for_new.correction, NEW_CLICKS)
     write_fit(fit, arrays, path, fit.made_population)
 
 
@@ -175,9 +176,10 @@ def _read_personal(saved: SavedFit) -> dict[str, Any]:
 
         own["item_weights"] = csr_array((values, items, starts), shape=(n_items, n_items))
     own |= _read_law(arrays, "")
+    has_new = NEW_CLICKS + "alphas" in arrays
     recency = settings["options"].get("recency")
     return own | {
-        "undated": Undated(**_read_law(arrays, UNDATED)) if UNDATED + "alphas" in arrays else None,
+        "for_new": NewClicks(**_read_law(arrays, NEW_CLICKS)) if has_new else None,
         "recency": None if recency is None else Recency(**recency),
     }
 
@@ -202,4 +204,8 @@ def _read_law(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, Any]:
     )
     if not fits:
         raise WrongFileError("is damaged: its correction does not fit together")
-    return law | {"correction": Correction(**parts | {"largest": int(parts["largest"])})}
+    return law | {
+        "correction": Correction(
+            **parts | {"largest": int(parts["largest"]), "per_click": bool(parts["per_click"])}
+        )
+    }

@@ -118,6 +118,8 @@ def importance(clicks: Clicks) -> Floats:
 
 # What is hidden
 
+Split = tuple[Products, NDArray[np.bool_]]  # of the clicks that are left; which were taken
+
 
 class HiddenCases(NamedTuple):
     """Hidden clicks: ``targets[case]`` of somebody who is known by the clicks in row `case` of
@@ -464,8 +466,8 @@ def choose_blend(
     rng: np.random.Generator,
     starts: dict[Part, ItemScores],
     say: Say = silent,
-) -> Blend:
-    """The blend that finds clicks hidden at random.
+) -> tuple[Blend, list[Split]]:
+    """The blend that finds clicks hidden at random, and the splits by which it was chosen.
 
     The objective is the mean of 1 / (1 + exp((rank + 1/2 - n_best) / 3)), where the rank, from 0,
     is that of a hidden click among the unseen items. `starts` is filled with the parts of the last
@@ -485,9 +487,11 @@ def choose_blend(
         say("learning the scores from all clicks")
         starts |= {part: products.learn(part) for part in pool if isinstance(part, Regression)}
     leads: list[HiddenClicks] = []
+    splits: list[Split] = []
     for split in range(n_splits):
         taken = take_random(clicks, 1, rng, None if has_table else is_scored)
         left, is_hidden = products.without(taken), taken[places]
+        splits.append((left, taken))
         target = scored.codes[is_hidden].astype(np.int64)
         cases = HiddenCases(scored.choose(~is_hidden), target, np.arange(len(users)))
         words = f"split {split + 1} of {n_splits}: "
@@ -504,7 +508,7 @@ def choose_blend(
     say("weighing the parts of the scores")
     owners = np.tile(np.arange(len(users)), n_splits)
     search = WeightSearch(leads, owners, importance(clicks)[users], n_best, products.executor)
-    return search.describe(pool, search.steady())
+    return search.describe(pool, search.steady()), splits
 
 
 class TimeSplit(NamedTuple):

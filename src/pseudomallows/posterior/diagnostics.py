@@ -110,6 +110,17 @@ class QuestionWarning(UserWarning):
         )
 
 
+class NoTimesWarning(UserWarning):
+    """A personal fit of clicks without times cannot know what comes next."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "these clicks have no times, so each probability is that an item is among so many "
+            "clicks that are missing at random, not among those that come next: give the times of "
+            "the clicks, or calibrate='random', which says that this is meant"
+        )
+
+
 def in_blocks(
     diagnostic: Callable[[NDArray[np.floating]], NDArray[np.float64]], draws: NDArray[Any]
 ) -> NDArray[np.float64]:

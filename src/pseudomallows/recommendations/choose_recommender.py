@@ -2,13 +2,13 @@
 
 from __future__ import annotations  # those of inner functions are not made for each request
 
+import functools
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._warn import warn
-from ..data.blocks import Clicks
 from ..engines.executors import Executor
 from ..kernels.click_rows import slice_clicks
 from ..personal.personal_fit import Fit, PersonalFit
@@ -52,20 +52,24 @@ class PersonalRecommender(Recommender):
         self._warned = 0  # the largest window that was warned of
         self.tables = self._personal_for(None).tables
 
-    def _personal_for(self, seen: Clicks | None) -> PersonalProbabilities:
-        """That of the model which holds for such clicks, made once."""
-        model = self._model if seen is None else self._model.for_clicks(seen)
+    def _personal_for(self, users: Users | None) -> PersonalProbabilities:
+        """That of the model which holds for such users, made once."""
+        model = self._model
+        model = model if users is None else model.for_clicks(users.clicks, users.is_new)
         is_main = model is self._model
-        return self._made.setdefault(
-            is_main, self._made.get(is_main) or PersonalProbabilities(model)
-        )
+        if is_main not in self._made:
+            same_law = np.array_equal(model.alphas, self._model.alphas)
+            self._made.setdefault(
+                is_main, PersonalProbabilities(model, self.tables if same_law else None)
+            )
+        return self._made[is_main]
 
     def probabilities(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
     ) -> NextItems:
         """From tables; the errors are those of the correction. Warns, once, of a window without."""
         self._warn(window)
-        personal = self._personal_for(users.clicks)
+        personal = self._personal_for(users)
         tables = personal.prepare(users.clicks, window)
 
         def table(part: slice) -> tuple[Floats, None]:
@@ -75,7 +79,9 @@ class PersonalRecommender(Recommender):
             personal.fill_top(tables, users.clicks, part, window, (items, best))
 
         correction = personal.model.correction_for(window)
-        errors_of = None if correction is None else correction.errors_of
+        errors_of = None
+        if correction is not None:
+            errors_of = functools.partial(correction.errors_of, window=window)
         quick = fill if personal.model.is_sparse else None
         return NextItems(users, self.consensus, table, lambda: None, quick, errors_of)
 
@@ -96,7 +102,7 @@ class PersonalRecommender(Recommender):
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user, at the alphas of the grid."""
         clicks, one = users.clicks, slice(0, 1)
-        personal = self._model.for_clicks(clicks)
+        personal = self._model.for_clicks(clicks, users.is_new)
         if personal.is_sparse:
             raise ValueError(
                 "intervals of a user's ranks need a table of items and ranks, and "
