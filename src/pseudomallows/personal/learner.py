@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Clicks
 from ..data.preferences import rows_of_users
-from ..data.splits import hide_clicks, take_random, time_of_share
+from ..data.splits import take_random, time_of_share
 from ..engines.executors import BLOCK, Executor, at_hand, blocks
 from ..engines.memory import DENSE_ITEMS
 from ..laws.own_laws import OwnLaw
@@ -30,7 +28,6 @@ from .next_clicks import (
     choose_life,
     first_clicks,
     most_users,
-    seen_table,
     shares_of_cuts,
     splits_inside,
     sum_faded,
@@ -41,12 +38,14 @@ from .parts import SHARES, Part, Regression, trends_for
 from .personal_fit import NewClicks, PersonalFit, PersonalModel
 from .products import Products, make_products, start_from, taken_from
 from .weigh import (
+    DEFAULT_RIDGE,
     Say,
     Split,
     TimeSplit,
     best_recency,
     choose_blend,
     choose_blend_in_time,
+    choose_ridge,
     half_lives_for,
     later_cases,
     sample_of,
@@ -55,11 +54,6 @@ from .weigh import (
 )
 
 USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` gives
-# In units of the mean number of clicks of an item, by steps of 1.5 to 3: the one nearest to the
-# default is taken, of those whose hits are within sampling variation of the best. From a tenth of
-# the default to three times it.
-RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)
-DEFAULT_RIDGE = 0.3  # one of these, near the middle: that of the first part of POOL
 Floats = NDArray[np.float64]
 
 
@@ -130,7 +124,7 @@ class Learner:
         self._sample = sample_of(
             np.flatnonzero(prefs.is_informative), rng, n_of_spread(prefs.n_items)
         )
-        self._splits: list[Split] = []  # by which the blend was chosen
+        self._splits: list[Split] = []  # by which blend or ridge was chosen
         self._n_chosen = int(prefs.starts[-1])  # clicks from which the blend was chosen
         self.say: Say = silent
 
@@ -344,8 +338,11 @@ class Learner:
         if self._blend is None:
             self._why_single = self._why_single or why_not(self.prefs)
         if self._why_single is not None:
-            if self._ridge is None:
-                self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
+            if self._ridge is None and self._is_large:
+                self._ridge = DEFAULT_RIDGE
+            elif self._ridge is None:
+                n_best = self._n_best_for(None)
+                self._ridge, self._splits = choose_ridge(self._products, n_best, self._rng)
             if in_time and not self._is_large:
                 parts, n_best = [Regression(0, self._ridge)], self._n_best_for(None)
                 ways = [None, *half_lives_for(in_time[0].products, in_time[0].cases)]
@@ -373,56 +370,11 @@ class Learner:
         cases, users = later_cases(inside.shown, inside.hidden, inside.is_usual, self._rng)
         return TimeSplit(products, cases, self.prefs.weights[users].astype(np.float64))
 
-    def _choose_ridge(self) -> float:
-        """The ridge with most hits on inner splits: one or two clicks of each user are hidden,
-        and one among the best ten is a hit. Of those within its error, the most usual one."""
-        prefs = self.prefs
-        hide = 2 if np.median(prefs.n_clicks[prefs.is_informative]) >= 6 else 1
-        if not (prefs.n_clicks > hide).any():
-            return DEFAULT_RIDGE
-        hits_of_splits = []
-        for _ in range(6):
-            shown, hidden = hide_clicks(prefs, hide, self._rng)
-            scored = np.flatnonzero(hidden.any(axis=1))
-            products = make_products(shown, self._executor)
-            blank = self._model(shown)
-            hits_of = functools.partial(
-                self._ridge_hits, blank, products, shown.take(scored), hidden[scored]
-            )
-            hits_of_splits.append(np.array(list(self._executor.map(hits_of, RIDGES))))
-        hits = np.concatenate(hits_of_splits, axis=1)  # [ridge, user of a split]
-        behind = hits[hits.sum(axis=1).argmax()] - hits
-        near = behind.sum(axis=1) <= np.sqrt((behind.astype(np.float64) ** 2).sum(axis=1))
-        return min(np.array(RIDGES)[near].tolist(), key=lambda r: abs(math.log(r / DEFAULT_RIDGE)))
-
-    def _ridge_hits(
-        self,
-        blank: PersonalModel,
-        products: Products,
-        seen: Clicks,
-        hidden: NDArray[np.bool_],
-        ridge: float,
-    ) -> NDArray[np.int64]:
-        weights = products.learn(Regression(0, ridge)).dense()
-        return _count_hits(replace(blank, item_weights=weights), seen, hidden)
-
 
 def _fields_of(learnt: ItemScores) -> dict[str, Any]:
     """Of a model."""
     sides = {"left": learnt.left, "right": learnt.right, "bias": learnt.bias}
     return {"item_weights": learnt.weights} | sides
-
-
-def _count_hits(model: PersonalModel, seen: Clicks, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many hidden clicks of each user, times the weight, are among the best unseen items."""
-    counts, n_best = np.empty(seen.n_users, np.int64), max(1, min(USUAL_BEST, seen.n_items // 4))
-    for rows in blocks(seen.n_users, 8 * BLOCK):
-        scores = np.where(seen_table(seen, rows), -np.inf, model.scores_of(seen, rows))
-        top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
-        counts[rows] = seen.weights[rows] * np.take_along_axis(hidden[rows], top, axis=1).sum(
-            axis=1
-        )
-    return counts
 
 
 def _alpha_distribution(

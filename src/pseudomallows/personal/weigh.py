@@ -42,6 +42,10 @@ from .parts import (
 from .products import AllProducts, Products
 from .recency import Recency, are_dates
 
+# Of a single regression, in units of the mean number of clicks of an item, by steps of 1.5 to 3:
+# from a tenth of the default, that of the first part of POOL, to three times it.
+RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)
+DEFAULT_RIDGE = 0.3
 N_ROUNDS = 6  # of the greedy search, a change of one weight each; on retail 3 and 12 did as well
 # Up to how many items, how many inner splits, users of each. With more
 # items a split takes longer, and tells as much.
@@ -480,8 +484,6 @@ def choose_blend(
     clicks, pool = products.whole, pool_for(products.n_items)
     n_splits, most = splits_for(products.n_items)
     users = sample_of(scorable(clicks), rng, most)
-    scored, places = clicks.take(users), clicks_of_rows(clicks.starts, users)
-    is_scored = np.isin(np.arange(clicks.n_users), users)
     has_table = isinstance(products, AllProducts)
     if not has_table:
         say("learning the scores from all clicks")
@@ -489,11 +491,8 @@ def choose_blend(
     leads: list[HiddenClicks] = []
     splits: list[Split] = []
     for split in range(n_splits):
-        taken = take_random(clicks, 1, rng, None if has_table else is_scored)
-        left, is_hidden = products.without(taken), taken[places]
+        (left, taken), cases = hide_one(products, users, rng)
         splits.append((left, taken))
-        target = scored.codes[is_hidden].astype(np.int64)
-        cases = HiddenCases(scored.choose(~is_hidden), target, np.arange(len(users)))
         words = f"split {split + 1} of {n_splits}: "
         if split == 0:
             contest = Contest(left, cases, n_best, starts)
@@ -509,6 +508,47 @@ def choose_blend(
     owners = np.tile(np.arange(len(users)), n_splits)
     search = WeightSearch(leads, owners, importance(clicks)[users], n_best, products.executor)
     return search.describe(pool, search.steady()), splits
+
+
+def hide_one(
+    products: Products, users: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[Split, HiddenCases]:
+    """One click of each user is hidden, with too many items for a table of pairs of these `users`
+    alone; those of these users are the cases."""
+    clicks, has_table = products.whole, isinstance(products, AllProducts)
+    taken = take_random(
+        clicks, 1, rng, None if has_table else np.isin(np.arange(clicks.n_users), users)
+    )
+    scored, is_hidden = clicks.take(users), taken[clicks_of_rows(clicks.starts, users)]
+    targets = scored.codes[is_hidden].astype(np.int64)
+    cases = HiddenCases(scored.choose(~is_hidden), targets, np.arange(len(users)))
+    return (products.without(taken), taken), cases
+
+
+def choose_ridge(
+    products: Products, n_best: int, rng: np.random.Generator
+) -> tuple[float, list[Split]]:
+    """The ridge of a single regression that finds one hidden click of each user best, and the
+    splits by which it was chosen: the default, unless another is better by more than a standard
+    error."""
+    n_splits, most = splits_for(products.n_items)
+    users = sample_of(scorable(products.whole), rng, most)
+    values, splits = [], []  # [split][ridge, user]
+    for _ in range(n_splits if len(users) else 0):
+        split, cases = hide_one(products, users, rng)
+        scorers = [split[0].learn(Regression(0, ridge)) for ridge in RIDGES]
+        law = (cases, n_best, products.executor)
+        values.append([values_alone(scorer, *law) for scorer in scorers])
+        splits.append(split)
+    if not splits:
+        return DEFAULT_RIDGE, splits
+    people = importance(products.whole)[users]
+    gains = np.mean(values, axis=0)
+    gains -= gains[RIDGES.index(DEFAULT_RIDGE)]
+    means = gains @ people / people.sum()
+    best = int(means.argmax())
+    error = np.sqrt(people**2 @ (gains[best] - means[best]) ** 2) / people.sum()
+    return RIDGES[best] if means[best] > error else DEFAULT_RIDGE, splits
 
 
 class TimeSplit(NamedTuple):
