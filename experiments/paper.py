@@ -302,4 +302,5 @@ def save(draw: Draw, rows: list[Row], path: Path) -> None:
         figure.savefig(drawn)
         words.add_text(*next(iter(about.items())))
         with Image.open(drawn) as picture:
-            picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, pnginfo=words)
+            few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few.save(path, pnginfo=words, optimize=True)

@@ -21,7 +21,7 @@ from .anytime import FullPosterior
 
 Floats = NDArray[np.float64]
 N_DRAWS = 400  # behind the constant of a cluster: known to 0.05, little beside the labels
-MOST_CLUSTERS = 6  # all 720 ways to number them are summed over
+MOST_CLUSTERS = 6  # all 720 permutations of their labels are summed over
 
 
 class LogEvidence(NamedTuple):
@@ -103,12 +103,12 @@ def mixture_evidence(
             own = FullPosterior(law, tally, fixed_alpha, log_prior, rng, balanced=True)
             table[cluster] = own.log_density(consensus, alpha, N_DRAWS)
             sizes[cluster] = tally.n_users
-        numberings = [
+        permuted = [
             table[range(n_clusters), order].sum()
             + _log_dirichlet(weights[list(order)], share_prior + sizes)
             for order in itertools.permutations(range(n_clusters))
         ]
-        densities.append(np.logaddexp.reduce(numberings) - math.lgamma(n_clusters + 1))
+        densities.append(np.logaddexp.reduce(permuted) - math.lgamma(n_clusters + 1))
     logs = np.array(densities)
     ratios = np.exp(logs - logs.max())
     density = float(np.log(ratios.mean()) + logs.max())
