@@ -274,7 +274,7 @@ def draw(rows: list[paper.Row]) -> Figure:
     cases = paper.unique(rows, "n_users", "n_items", "alpha")
     title = "Started at the MAP, the exact chain has no burn-in; Pseudo-Mallows never gets as near"
     n_rows = (len(cases) + 1) // 2
-    shape = (n_rows, min(len(cases), 2), 10, 1.1 + 3.2 * n_rows)
+    shape = (n_rows, min(len(cases), 2), 11, 1.1 + 3.2 * n_rows)
     figure, axes = paper.panels(rows, title, *shape, sharex=True, sharey=True)
     for panel, case in zip(axes.flat, cases, strict=True):
         own = paper.select(rows, **dict(zip(("n_users", "n_items", "alpha"), case, strict=True)))
