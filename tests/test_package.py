@@ -1,10 +1,12 @@
 """The wheel and the source archive install into an empty environment, and work there."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,28 @@ def test_changelog_and_citation_are_of_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert version == pm.__version__
     assert f"\nversion: {version}\ndate-released: {date}\n" in citation
+
+
+def test_other_files_are_of_this_version_too():
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    assert zenodo["version"] == pm.__version__
+    assert f'version = "{pm.__version__}"' in recipe
+    needs = re.search(r"run: \[(.+)\]", recipe).group(1).replace(" >=", ">=").split(", ")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert needs == [f"python{project['requires-python']}", *project["dependencies"]]
+
+
+def test_the_image_of_the_service_runs_as_a_user_and_says_whether_it_is_well():
+    """By its lines, as there is no builder here."""
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    words = {line.split()[0]: line for line in lines if line[:1].isalpha()}
+    assert words["USER"] != "USER root"
+    assert "/healthz" in words["HEALTHCHECK"]
+    assert '"serve"' in words["ENTRYPOINT"]
+    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
+    shown = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert all((ROOT / name).exists() and f"!{name}" in shown for name in copied)
 
 
 @pytest.fixture(scope="module")
