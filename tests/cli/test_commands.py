@@ -131,7 +131,7 @@ def test_a_personal_model_shows_what_is_clicked_most(clicks, capsys):
     assert [(row["rank"], row["item"]) for row in rows] == [
         (row["rank"], row["item"]) for row in expected
     ]
-    assert run("consensus", "own.pm", "--cluster", 0) == 1
+    assert run("consensus", "own.pm", "--cluster", 1) == 1
     assert "own.pm has no clusters" in capsys.readouterr().err
     assert run("info", "own.pm", "--json") == 0
     about = json.loads(capsys.readouterr().out)

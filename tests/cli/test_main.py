@@ -59,7 +59,7 @@ def test_every_help_ends_in_an_example_that_runs(here, capsys):
         (["fit", "c.csv", "--out", "x.pm", "--alpha", "-1"], "alpha must be"),
         (["fit", "bad.csv", "--out", "x.pm"], "bad.csv, line 2: there are 1 cells"),
         (["consensus", "c.csv"], "c.csv is not a saved posterior"),
-        (["consensus", "m.pm", "--cluster", "4"], "cluster must be"),
+        (["consensus", "m.pm", "--cluster", "4"], "cluster must be in 1..1, got 4"),
         (["recommend", "m.pm", "--users", "zoe"], "no user is named 'zoe'"),
         (["recommend", "m.pm", "--out", "r.doc"], "must end in one of .csv"),
         (["recommend", "m.pm", "--out", "r.csv", "--json"], "give one of them"),

@@ -55,7 +55,7 @@ def test_a_cluster_without_disagreement_is_no_spike_and_is_named(method, top):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         with pytest.warns(
-            pm.diagnostics.AlphaWarning, match=r"no upper limit on alpha \(cluster=1: "
+            pm.diagnostics.AlphaWarning, match=r"no upper limit on alpha \(cluster 2: "
         ) as found:
             posterior = pm.fit(prefs, method, n_clusters=2, n_draws=50, rng=1)
     assert found[0].message.clusters == [1]

@@ -38,10 +38,10 @@ from .arguments import (
 @command(
     "consensus",
     "Print the consensus of a model. Each item with its rank, mean rank and interval, cluster "
-    "by cluster. Clusters are numbered from 0, as in Python; reports and figures start at 1.",
+    "by cluster, numbered from 1 as in reports and figures.",
     "model.pm",
     MODEL,
-    option("--cluster", "one cluster only; the first is 0", int, metavar="N"),
+    option("--cluster", "one cluster only; the first is 1", count),
     option("--probability", "that an interval contains the rank (0.95)", float, 0.95),
     *TABLE,
 )
@@ -55,9 +55,12 @@ def consensus(options: argparse.Namespace) -> int:
     if isinstance(posterior, PersonalFit):
         rows = _most_clicked(options, posterior)
     else:
-        every = range(posterior.n_clusters) if options.cluster is None else [options.cluster]
+        one = options.cluster
+        if one is not None and one > posterior.n_clusters:
+            raise ValueError(f"--cluster must be in 1..{posterior.n_clusters}, got {one}")
+        every = range(posterior.n_clusters) if one is None else [one - 1]
         rows = [
-            {"cluster": cluster} | row
+            {"cluster": cluster + 1} | row
             for cluster in every
             for row in posterior.summary(cluster, options.probability)
         ]

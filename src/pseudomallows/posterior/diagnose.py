@@ -334,7 +334,7 @@ def check_alpha(posterior: Posterior) -> Check | None:
         return None
     medians = np.median(posterior.alpha, axis=(0, 1))[clusters].tolist()
     shown = ", ".join(
-        f"cluster={cluster}: median {median:.3g}"
+        f"cluster {cluster + 1}: median {median:.3g}"
         for cluster, median in zip(clusters, medians, strict=True)
     )
     shown = f"median {medians[0]:.3g}" if posterior.n_clusters == 1 else shown

@@ -134,8 +134,9 @@ class Explanation(Tabular):
 
     def _cluster_words(self, row: int) -> str:
         mine = {name: values[row] for name, values in self.details.items()}
+        share = f"the user's with probability {mine['membership']:.0%}"
         return (
-            f"in cluster={self.names[row]} (the user's with probability {mine['membership']:.0%})"
+            f"in cluster {self.names[row] + 1} ({share})"
             f" it has rank {mine['rank']} and a probability of {mine['probability']:.1%}"
         )
 
