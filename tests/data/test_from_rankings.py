@@ -167,3 +167,16 @@ def test_a_column_of_users_names_them_in_frames_as_in_files(frame):
     places = frame({"name": ["x", "y"], "2nd": ["ale", None], "1st": ["tea", "ale"]})
     prefs = pm.Preferences.from_orderings(places)
     assert (prefs.users.tolist(), prefs.rankings.tolist()) == (["x", "y"], [[2, 1], [1, 2]])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_that_are_no_rankings_are_refused(frame):
+    ranks = {"a": [1, 2], "b": [2, 1]}
+    with pytest.raises(ValueError, match="items must have 2 names, got 1"):
+        pm.Preferences.from_rankings(frame(ranks), items=["a"])
+    with pytest.raises(ValueError, match="items has 'c', which is not a column"):
+        pm.Preferences.from_rankings(frame(ranks), items=["a", "c"])
+    with pytest.raises(ValueError, match="rankings: it is empty: give at least one row"):
+        pm.Preferences.from_rankings(frame(ranks)[:0])
+    with pytest.raises(TypeError, match="column 'b' is Boolean"):
+        pm.Preferences.from_rankings(frame({**ranks, "b": [True, False]}))

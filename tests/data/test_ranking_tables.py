@@ -91,6 +91,15 @@ def test_a_gap_before_a_place_is_found_whatever_the_order_of_the_columns(put):
         pm.read(put("3rd,2nd,1st\nx,y\n"))
 
 
+def test_one_line_is_a_list_of_items_if_the_kind_is_given(put):
+    assert pm.read(put("b,a,c\n"), "orderings").rankings.tolist() == [[2, 1, 3]]
+    for text, kind in (("user,1st,2nd\n", "orderings"), ("user,a,b\n", "rankings")):
+        with pytest.raises(ValueError, match="there is a header, but no line after it"):
+            pm.read(put(text), kind)
+    with pytest.raises(ValueError, match="line 1: cannot tell from the header what this is"):
+        pm.read(put("b,a,c\n"))
+
+
 def test_wide_clicks(put):
     found = pm.read(put("user,a,b,c\nx,1,0,1\ny,0,,1\n"))
     assert cells_of(found) == {"x": ["a", "c"], "y": ["c"]}

@@ -30,6 +30,7 @@ from .columns import (
 from .preferences import ColumnWarning, Preferences, ZeroBasedWarning
 from .table import (
     HEADER,
+    NO_LINE,
     Coded,
     Column,
     Table,
@@ -73,6 +74,9 @@ def rankings_of_anything(
     table = table_of("rankings", rankings)
     table.checked(refuse_pairs)
     wide = Wide(table, table.all_columns())
+    for name, column in zip(table.names, wide.columns, strict=True):
+        if not isinstance(column, list) and str(column.dtype) == "Boolean":
+            raise TypeError(f"rankings must be numbers (ranks), but column {name!r} is Boolean")
     index: Any = getattr(rankings, "index", None)
     if users is None and wide.user_column() < 0 and getattr(index, "is_unique", False):
         users = list(index)
@@ -102,7 +106,6 @@ def read_wide(table: Table, kind: str | None) -> tuple[Rankings | Clicks, str]:
         if is_long(names):
             shown = ", ".join(map(str, names[:5]))
             raise table.error(f"the header {shown} is that of a long table", HEADER)
-        wide.check_rows()
         return wide.clicks() if chosen == "wide-clicks" else wide.rankings(), chosen
     except ValueError as error:
         words = [word(name) for name in names]
@@ -132,7 +135,7 @@ class Wide:
         texts = [at for at, is_so in enumerate(is_text) if is_so]
         groups = [[at] for at, is_so in enumerate(is_text) if not is_so]
         codes, known = np.empty(shape, dtype=np.int32), dict[Any, int]({None: -1})
-        for group in [texts, *groups] if texts else groups:  # all of text at once
+        for group in [texts, *groups] if texts else groups[: codes.size]:  # all of text at once
             columns = [self.columns[at] for at in group]
             column = pl.concat(columns) if is_text[group[0]] else texts_of(columns[0])
             found, values = distinct(column)
@@ -158,8 +161,15 @@ class Wide:
         is_known = [text.lower() not in NO_RANK for text in self.cells.names]
         return np.array([*is_known, False])[self.cells.codes]
 
+    def refuse_empty(self) -> None:
+        """Refuse a table without rows."""
+        if not len(self.columns[0]):
+            empty = "it is empty: give at least one row"
+            raise self.table.error(NO_LINE if self.table.is_file else empty)
+
     def check_rows(self) -> None:
-        """Refuse a row of text that has more cells than the header, or fewer."""
+        """Refuse a table without rows, and a row of more cells than the header, or fewer."""
+        self.refuse_empty()
         n_columns = len(self.table.names)
         if self.table.width:
             sizes = sum(column.is_not_null().to_numpy().astype(int) for column in self.columns)
@@ -293,9 +303,11 @@ class Wide:
 
     def _cells(self, items: Names = None) -> tuple[int, list[int], NDArray[np.float64]]:
         """The columns of the users and of the items, and the numbers of these."""
+        self.check_rows()
         table, first = self.table, self.user_column()
         places = [place for place in range(len(table.names)) if place != first]
         if items is not None:
+            items = check_names(items, len(places), "items").tolist()
             strange = [name for name in items if name not in table.names]
             if strange:
                 raise ValueError(
@@ -350,8 +362,8 @@ class Wide:
             texts = [*header, *self.cells.names]
             is_header = first >= 0 or not all(text.isdecimal() for text in texts)
         first = first if is_header else -1
-        if is_header and not len(self.columns[0]):
-            raise table.error("there is a header, but no line after it", HEADER)
+        if is_header:
+            self.refuse_empty()
         # The items of each user, by place; those in a file are text.
         places = [at for at in range(len(self.columns)) if at != first]
         if is_header and has_places:

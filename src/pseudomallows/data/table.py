@@ -32,6 +32,7 @@ Column = Any  # a Series of polars, or a list of what polars has no type for
 Pack = Callable[[Column], Any]  # what is kept of a block of a column
 STEP = 1 << 20  # rows at a time: what they take meanwhile, 8 MB, is little
 HEADER = -1  # in place of a row: the names of the columns
+NO_LINE = "there is a header, but no line after it"
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Table:
             if self.is_file:  # what is in memory has its place; of codes, there are three arrays
                 check_memory(3 * 8 * n_rows, f"{self.title}: {n_rows:,} rows")
         if not n_rows and self.is_file and not self.may_be_empty:
-            raise self.error("there is a header, but no line after it")
+            raise self.error(NO_LINE)
         return {place: _joined(pieces.pop(place)) for place in packs}, n_rows
 
     def all_columns(self) -> list[Column]:

@@ -360,6 +360,7 @@ def file_table(
         name_in_file,
         header=f"{source.row_word} {line}" if line else "",
         is_file=True,
+        may_be_empty=is_ragged,  # the header may be a row
         notes=source.notes,
         width=width,
     )
