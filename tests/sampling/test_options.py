@@ -346,7 +346,7 @@ def test_the_call_in_a_checkpoint_names_the_distance():
     for method in WITH_DRAWS:
         plan = plan_of(method, "clicks", 2)
         call = describe_call(data("clicks"), plan, np.random.default_rng(1))
-        assert call["options"]["distance"] == "footrule"
+        assert call["distance"] == "footrule"
 
 
 def test_the_file_of_a_checkpoint_names_the_distance(tmp_path):
@@ -359,5 +359,5 @@ def test_the_file_of_a_checkpoint_names_the_distance(tmp_path):
         pm.fit(data("full"), "mcmc", 2.0, rng=1, checkpoint=file, progress=break_off)
     with zipfile.ZipFile(file) as archive:
         call = json.loads(archive.read("checkpoint.json"))["call"]
-    assert call["options"]["distance"] == "footrule"
+    assert call["distance"] == "footrule"
     assert call["method"] == "mcmc"

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..data.pairs import Pairs
 from ..data.preferences import Preferences, check_informative
-from ..data.ties import block_sizes
 from ..distances.distance import Distance, adds_up
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
@@ -151,15 +150,6 @@ class AugmentedLaw(Law):
     def given(self, latent: Ranking) -> FullLaw:
         """The law given the latent rankings: they are full."""
         return FullLaw.of_full(latent, self.executor, self.distance)
-
-    def agrees(self, latent: Ranking, errors: Floats) -> bool:
-        """Do full rankings agree with what is known, but for errors, where they are possible?"""
-        known = self._known.rankings
-        is_inside = (latent >= known) & (latent < known + block_sizes(known))
-        counts = np.zeros((self.n_items, 2), dtype=np.int64)
-        if len(self._said.starts) and not len(errors):
-            count_errors(self._said, latent, counts)
-        return bool((is_inside | (known == 0)).all() and not counts[:, 1].any())
 
     def first_latent(self, clusters: Clusters, labels: Labels | None) -> Ranking:
         """What is not known in the order of the consensus of each user's cluster."""

@@ -74,17 +74,6 @@ class ClustersWarning(FitWarning):
     the largest that was tried."""
 
 
-class BalanceWarning(UserWarning):
-    """The balancing stopped before its tolerance: `error` is left after `n_steps`."""
-
-    def __init__(self, error: float, n_steps: int):
-        self.error, self.n_steps = error, n_steps
-        super().__init__(
-            f"the balanced weights still miss their sums by {error:.2g} after {n_steps} steps; "
-            "the draws stay valid, since their weights correct for it"
-        )
-
-
 class UncorrectedWarning(UserWarning):
     """Probabilities of a `window` longer than the `largest` that a correction holds for."""
 

@@ -1,17 +1,17 @@
 """Checkpoints: a fit that was interrupted goes on where it was saved last, with the same bits.
 
-A checkpoint is a ZIP archive of arrays and ``checkpoint.json``, which says which fit it is of and
-holds the numbers of its state. There is no pickle in it, and what is read from it is compared with
-what this fit would save, before it is used.
+A checkpoint is a ZIP archive of arrays, those of the chain and those that are filled, and
+``checkpoint.json``, which says which fit it is of and holds a few values. Checksums find damage;
+there is no pickle in it; types, shapes and the numbers that are used as places are looked at, so
+that a forged file can give wrong draws, and do no other harm.
 """
 
 import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ FORMAT = "pseudomallows checkpoint"
 HEADER = "checkpoint.json"
 PAUSE = 30.0  # seconds between two checkpoints, at least: what a crash costs, at most
 SHARE = 0.05  # of the time may go into them: if they are slow, a crash costs 20 times one
-DIGESTS = {"data": "of other data", "seed": "with another seed"}
+DIGESTS = {"data": "of other data", "seed": "with another seed"}  # which say nothing to anybody
 
 
 class Saved(NamedTuple):
@@ -44,113 +44,80 @@ class Checkpoint:
         self._next = time.monotonic() + PAUSE
 
     def load(self) -> Saved | None:
-        """What was saved of this fit, if anything; within `refuse_damage`."""
+        """What was saved of this fit, if anything; `check` it, before it is used."""
         if not self._path.exists():
             return None
         with self._path.open("rb") as file:
             start = file.read(100)
             if not (start.startswith(START) and HEADER.encode() in start):
                 raise ValueError(f"{self._path} is not a checkpoint: give another name")
-            with open_archive(file) as archive:
-                header = archive.header(HEADER)
-                arrays = {name: archive.array(name) for name in archive.arrays}
-        if set(header) != {"format", "call", "state"} or header["format"] != FORMAT:
-            raise WrongFileError("is damaged: its header is of another kind")
-        if header["call"] != self._call:
-            differing = _first_difference(header["call"], self._call)
-            raise ValueError(
-                f"{self._path} is the checkpoint of another fit ({differing}): delete it, or give "
-                "another name"
-            )
+            try:
+                with open_archive(file) as archive:
+                    header = archive.header(HEADER)
+                    arrays = {name: archive.array(name) for name in archive.arrays}
+                self._check_call(header)
+            except WrongFileError as error:
+                raise ValueError(f"{self._path} {error}: delete it to start over") from None
         return Saved(header["state"], arrays)
 
-    @contextmanager
-    def refuse_damage(self) -> Iterator[None]:
-        """Say what to do about a file that is damaged or forged."""
+    def check(self, saved: Saved, like: Saved) -> None:
+        """Refuse what this fit would not save: values and arrays must be as those of `like`."""
         try:
-            yield
+            _check_like(saved.values, like.values)
+            _check_like(saved.arrays, like.arrays)
+            _check_places(saved.arrays)
         except WrongFileError as error:
             raise ValueError(f"{self._path} {error}: delete it to start over") from None
 
-    def save_if_due(self, state: Saved) -> None:
-        """Write the state, if the last time is long ago."""
+    def save(self, state: Saved, at_once: bool) -> None:
+        """Write the state, at once, or if the last time is long ago."""
         started = time.monotonic()
-        if started < self._next:
+        if not at_once and started < self._next:
             return
-        self.save(state)
-        now = time.monotonic()
-        self._next = now + max(PAUSE, (now - started) / SHARE)
-
-    def save(self, state: Saved) -> None:
-        """Write the state."""
         header = {"format": FORMAT, "call": self._call, "state": state.values}
         with write_whole(self._path) as file:
             write_archive(file, HEADER, header, state.arrays, packed=False)
+        now = time.monotonic()
+        self._next = now + max(PAUSE, (now - started) / SHARE)
 
     def remove(self) -> None:
         """The fit has ended."""
         self._path.unlink(missing_ok=True)
 
+    def _check_call(self, header: dict[str, Any]) -> None:
+        """Refuse the checkpoint of another fit."""
+        if set(header) != {"format", "call", "state"} or header["format"] != FORMAT:
+            raise WrongFileError("is damaged: its header is of another kind")
+        if header["call"] != self._call:
+            raise ValueError(
+                f"{self._path} is the checkpoint of another fit "
+                f"({_first_difference(header['call'], self._call)}): delete it, or give another "
+                "name"
+            )
 
-# Checks of what a file holds
 
-
-def refuse(name: str, why: str) -> NoReturn:
-    """Say what is wrong with a value."""
-    raise WrongFileError(f"is damaged or forged: {name!r} {why}")
-
-
-def check_like(saved: Any, like: Mapping[str, Any]) -> None:
+def _check_like(saved: Any, like: Mapping[str, Any]) -> None:
     """Refuse values, or arrays of another type or shape, that are not those of this fit."""
-    if not isinstance(saved, dict):
-        refuse("state", "is of another kind")
+    if not isinstance(saved, dict) or saved.keys() != like.keys():
+        raise WrongFileError(f"is damaged or forged: it must hold {', '.join(like)}")
     for name, mine in like.items():
-        if name not in saved:
-            refuse(name, "is missing")
         kinds = [(each.dtype, each.shape) for each in (saved[name], mine) if hasattr(each, "dtype")]
         if len(set(kinds)) > 1:
-            refuse(name, f"must be {mine.dtype} of shape {mine.shape}")
-    if strange := saved.keys() - like.keys():
-        refuse(min(strange), "does not belong here")
+            raise WrongFileError(
+                f"is damaged or forged: {name!r} must be {mine.dtype} of shape {mine.shape}"
+            )
 
 
-def check_whole(name: str, value: Any, least: int, most: int) -> int:
-    """A whole number."""
-    if type(value) is not int or not least <= value <= most:
-        refuse(name, f"must be a whole number in {least}..{most}")
-    return int(value)
-
-
-def check_range(name: str, array: NDArray[Any], least: float, most: float) -> None:
-    """Refuse numbers that are not between these, both included, and NaN."""
-    if not ((array >= least) & (array <= most)).all():
-        refuse(name, f"must be numbers in {least:g}..{most:g}")
-
-
-def check_rankings(name: str, array: NDArray[Any]) -> None:
-    """Refuse what is not a ranking on the last axis."""
-    if not (np.sort(array, axis=-1) == np.arange(1, array.shape[-1] + 1)).all():
-        refuse(name, "must be made of rankings")
-
-
-def check_shares(name: str, array: NDArray[Any]) -> None:
-    """Refuse what is not a probability on the last axis."""
-    with np.errstate(invalid="ignore"):
-        fits = (array >= 0).all() and (abs(array.sum(axis=-1) - 1) <= 1e-3).all()
-    if not fits:
-        refuse(name, "must be shares that sum to 1")
-
-
-def generator_of(state: Any) -> np.random.Generator:
-    """A source of random numbers in the state it had."""
-    made = np.random.PCG64(0)
-    try:
-        made.state = state
-    except Exception as error:  # in a forged file, anything
-        refuse("rng", f"must be of PCG64: {error}")
-    if made.state["state"]["inc"] % 2 == 0:
-        refuse("rng", "has an even increment")
-    return np.random.Generator(made)
+def _check_places(arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse ranks and labels that kernels would look for outside of their arrays."""
+    for name, array in arrays.items():
+        if name.endswith(("/consensus", "/latent")):
+            is_drawn = array.any(axis=-1) | name.startswith("state/")
+            if not (np.sort(array[is_drawn]) == np.arange(1, array.shape[-1] + 1)).all():
+                raise WrongFileError(f"is damaged or forged: {name!r} must be made of rankings")
+    labels, n_clusters = arrays["state/labels"], len(arrays["state/alpha"])
+    if not ((labels >= 0) & (labels < n_clusters)).all():
+        raise WrongFileError(f"is damaged or forged: labels must be in 0..{n_clusters - 1}")
 
 
 def describe_call(prefs: Preferences, plan: Options, rng: np.random.Generator) -> dict[str, Any]:
@@ -166,17 +133,12 @@ def describe_call(prefs: Preferences, plan: Options, rng: np.random.Generator) -
         "data": prefs.digest(),
         "method": plan.method,
         "alpha": plan.alpha,
-        "options": plan.settings(),
         "seed": hashlib.sha256(state.encode()).hexdigest()[:16],
+        **plan.settings(),
     }
 
 
-def _first_difference(saved: Any, wanted: Any) -> str:
-    if isinstance(saved, dict) and isinstance(wanted, dict):
-        for name in sorted(saved.keys() | wanted.keys()):
-            if saved.get(name) != wanted.get(name):
-                if name in DIGESTS:  # which say nothing to anybody
-                    return DIGESTS[name]
-                inner = _first_difference(saved.get(name), wanted.get(name))
-                return inner if name == "options" else f"{name}: {inner}"
-    return f"it has {saved!r}, this one {wanted!r}"
+def _first_difference(saved: Any, wanted: dict[str, Any]) -> str:
+    known = saved if isinstance(saved, dict) else {}
+    name = next(name for name in (*wanted, "") if known.get(name) != wanted.get(name))
+    return DIGESTS.get(name, f"{name}: it has {known.get(name)!r}, this one {wanted.get(name)!r}")

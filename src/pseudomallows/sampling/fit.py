@@ -159,8 +159,6 @@ def fit(
         The data set no upper limit on the alpha of a cluster, so that its prior decides.
     ModelWarning
         People do not share one order: look for groups.
-    BalanceWarning
-        The balancing of the weights stopped early.
 
     Examples
     --------

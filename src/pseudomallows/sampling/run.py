@@ -12,22 +12,10 @@ from ..data.preferences import Preferences
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import StoppedError, Threads, run_together
 from ..engines.progress import Progress
-from ..laws.error_rates import LEAST_CERTAINTY, MOST_CERTAINTY
 from ..laws.law import Clusters, ClusterTally, Law, order_like
-from ..rankings import MAX_ALPHA
 from ..scores import weighted_effective_size
 from .chain import Chain, Moves, State, fresh_steps, new_state
-from .checkpoint import (
-    Checkpoint,
-    Saved,
-    check_like,
-    check_range,
-    check_rankings,
-    check_shares,
-    check_whole,
-    generator_of,
-    refuse,
-)
+from .checkpoint import Checkpoint, Saved
 from .options import TEMPERED_DRAWS, Options
 from .start import Comparison, best_place, n_steps, start_clusters, start_one, unbounded
 from .temper import Ladder, TemperedChain, log_evidence, make_ladder
@@ -38,7 +26,6 @@ KEEP_EVERY = 5  # draws for one whose exact memberships are kept, which take as 
 # with 12, reading included, and 224 s with 8 (docs/measurements.md, Scale).
 N_CHECKS = 3
 OF_DRAWS = {"consensus", "alpha", "shares", "log_posterior", "latent", "errors"}  # [chain, draw]
-LARGEST = np.finfo(np.float64).max
 ROOM = 2**26  # bytes, 64 MB, of a chain that may run beside others: some of them fit anywhere
 
 
@@ -99,7 +86,7 @@ class Run:
         shape = (self.n_chains, self.n_draws)
         n_values = len(law.errors.first_values()) if hasattr(law, "errors") else 0
         self.arrays: dict[str, NDArray[Any]] = {
-            "consensus": np.empty((*shape, n_clusters, law.n_items), dtype=np.int32),
+            "consensus": np.zeros((*shape, n_clusters, law.n_items), dtype=np.int32),
             "alpha": np.full((*shape, n_clusters), np.nan if alpha is None else alpha),
             "shares": np.ones((*shape, n_clusters)),
             "log_posterior": np.full(shape, np.nan),
@@ -144,7 +131,7 @@ class Run:
                 self._run_chain(number, begun, sweep if number == first else 0, file)
         except BaseException:
             if self._latest is not None:
-                file.save(self._latest)
+                file.save(self._latest, at_once=True)
             raise
 
     def go_on(self, factor: int, keeps: bool) -> None:
@@ -314,7 +301,7 @@ class Run:
             self._report()
             if file is not None:
                 self._latest = self._to_save(number, sweep + 1, chain)
-                file.save_if_due(self._latest)
+                file.save(self._latest, at_once=False)
         if self.alpha is None and (self.n_clusters > 1 or number == 0):
             self.arrays["unbounded"][number] = unbounded(chain)
 
@@ -472,49 +459,13 @@ class Run:
 
     def _load(self, file: Checkpoint) -> tuple[int, Chain, int] | None:
         """The number of the chain to go on with, the chain, and how many of its sweeps are done."""
-        with file.refuse_damage():
-            if (saved := file.load()) is None:
-                return None
-            values, arrays = saved
-            check_like(values, {"chain": 0, "sweep": 0, "rng": {}})
-            number = check_whole("chain", values["chain"], 0, self.n_chains - 1)
-            sweep = check_whole("sweep", values["sweep"], 1, self._n_sweeps)
-            chain = self._begin(number)  # for its seed; then all that moves is taken from the file
-            check_like(arrays, self._to_save(number, sweep, chain).arrays)
-            self._check_saved(arrays, number, sweep)
-            chain.rng, chain.n_sweeps = generator_of(values["rng"]), sweep
-        self.arrays = {name: arrays[f"filled/{name}"] for name in self.arrays}
-        chain.go_to(State(**{name: arrays[f"state/{name}"] for name in State._fields}))
+        if (saved := file.load()) is None:
+            return None
+        number, sweep = (saved.values.get(name, 0) for name in ("chain", "sweep"))
+        chain = self._begin(number)  # for its seed; then all that moves is taken from the file
+        file.check(saved, self._to_save(number, sweep, chain))
+        self.arrays = {name: saved.arrays[f"filled/{name}"] for name in self.arrays}
+        chain.rng.bit_generator.state, chain.n_sweeps = saved.values["rng"], sweep
+        chain.go_to(State(**{name: saved.arrays[f"state/{name}"] for name in State._fields}))
         self._n_done += number * self._n_sweeps + sweep
         return number, chain, sweep
-
-    def _check_saved(self, arrays: dict[str, NDArray[Any]], number: int, sweep: int) -> None:
-        """Refuse values that no chain leaves; what is not drawn yet is never looked at."""
-        drawn = np.zeros(self.arrays["log_posterior"].shape, dtype=bool)
-        drawn[:number] = True
-        drawn[number, : max(0, sweep - self._warmup) // self._thin] = True
-        ranges = {
-            "alpha": (0, MAX_ALPHA),
-            "labels": (0, self.n_clusters - 1),
-            "errors": (LEAST_CERTAINTY**2, MOST_CERTAINTY),
-            "log_steps": (-700, 700),  # whose exponentials are numbers
-            "log_moves": (0, 700),
-            "memberships": (0, self.n_draws + 1),
-            "evidence": (-LARGEST, LARGEST),
-            "log_posterior": (-LARGEST, LARGEST),
-        }
-        for path, values in arrays.items():
-            part, name = path.split("/")
-            if part == "filled" and name in OF_DRAWS:
-                values = values[drawn]
-            if name == "log_posterior":
-                values = values[~np.isnan(values)]
-            if name in ("consensus", "latent") and values.size:
-                check_rankings(path, values)
-            elif name in ("shares", "weights"):
-                check_shares(path, values)
-            elif name in ranges:
-                check_range(path, values, *ranges[name])
-        law: Any = self.law
-        if law.has_latent and not law.agrees(arrays["state/latent"], arrays["state/errors"]):
-            refuse("state/latent", "must agree with the data")
