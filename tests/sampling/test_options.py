@@ -201,8 +201,9 @@ def test_an_unknown_option_is_refused_with_the_case_and_all_options_it_has(case)
     method, kind, n_clusters = case
     clusters = " with 2 clusters" if n_clusters == 2 else ""
     known = ", ".join(sorted(options_of(*case)))
-    wanted = f"method='{method}' on {KINDS[kind]}{clusters} has no option 'wramup'; it has {known}"
-    with pytest.raises(TypeError, match=f"^{re.escape(wanted)}$"):
+    meant = " (did you mean 'warmup'?)" if "warmup" in known else ""
+    wanted = f"method='{method}' on {KINDS[kind]}{clusters} has no option 'wramup'{meant}; it has "
+    with pytest.raises(TypeError, match=f"^{re.escape(wanted + known)}$"):
         pm.fit(data(kind), method, n_clusters=n_clusters, wramup=3, rng=1)
 
 
@@ -211,7 +212,9 @@ def test_options_of_other_cases_are_refused(case):
     method, kind, n_clusters = case
     names = {field.name for method in WITH_DRAWS for field in fields_of(method)}
     for name in names - options_of(*case):
-        with pytest.raises(TypeError, match=f"has no option '{name}'; it has "):
+        with pytest.raises(
+            TypeError, match=rf"has no option '{name}'( \(did you mean .*\))?; it has "
+        ):
             check_options(Case.of(data(kind), method, n_clusters), {name: 1})
 
 
