@@ -33,7 +33,9 @@ SMALLEST = 0.01  # rate n^2 below which mean and variance are enough: to 1e-10 w
 SHARPEST = 5.0  # rate above which only exchanges of neighbours count: others weigh exp(-30)
 STEP = 0.15  # of log rate in the table: the spline is then within the error below
 INTERPOLATION_ERROR = 1e-7  # of the spline at these steps
-N_SWEEPS = 100  # proposals for a draw, for each item: with 16 items, ten are enough
+# Proposals for a draw, for each item. With 25, 50 and 200 the mean distance of draws of 21, 50 and
+# 100 items is the same within its error, 0.5 to 2 %; with 6 it is up to 6 % off, or 30 if sharp.
+N_SWEEPS = 100
 
 
 class Spearman(PriceDistance):
