@@ -110,7 +110,9 @@ def groups_of(groups: Any, users: NDArray[Any]) -> tuple[NDArray[np.int64], list
     own = [groups.get(user) for user in users.tolist()]
     names = sorted({str(group) for group in own if group is not None})
     if not names:
-        raise ValueError("groups names none of the users who are judged: give {user: group}")
+        raise ValueError(
+            "groups names none of the users whose recommendations are evaluated: give {user: group}"
+        )
     numbers = {name: number for number, name in enumerate(names)}
     return np.array([-1 if group is None else numbers[str(group)] for group in own]), names
 
@@ -136,12 +138,12 @@ def cell_of(
 def worst_of(cells: list[Cell]) -> Cell | None:
     """The cell that matters and is off most, beyond sampling variation; None if none is."""
     n_all = sum(cell.n_recommendations for cell in cells if cell.by == cells[0].by)
-    able = [
+    eligible = [
         cell
         for cell in cells
         if cell.n_users >= LEAST_USERS and cell.n_recommendations >= LEAST_SHARE * n_all
     ]
-    worst = max(able, key=lambda cell: cell.gap, default=None)
+    worst = max(eligible, key=lambda cell: cell.gap, default=None)
     return worst if worst is not None and worst.gap > 0 else None
 
 

@@ -108,12 +108,12 @@ def cases_of_split(
     is the same for all windows. With very many items only the first places of each user are looked
     at: no other has a probability worth correcting."""
     personal = PersonalProbabilities(model)
-    able = {window: who_tells(later, window, rng) for window in later.windows}
+    eligible = {window: eligible_users(later, window, rng) for window in later.windows}
     tables = {
         window: personal.prepare(shown.take(later.users[rows]), window)
-        for window, rows in able.items()
+        for window, rows in eligible.items()
     }
-    chosen = np.unique(np.concatenate([*able.values()]))
+    chosen = np.unique(np.concatenate([*eligible.values()]))
     n_places, size = (N_LEARNT, BLOCK // 4) if model.is_sparse else (shown.n_items, BLOCK)
     parts = []
     for rows in blocks(len(chosen), size):
@@ -121,7 +121,7 @@ def cases_of_split(
         seen = shown.take(some.users)
         order = personal.order(seen, slice(0, seen.n_users), n_places, some.users)
         for window in later.windows:
-            mine = np.flatnonzero(np.isin(chosen[rows], able[window]))
+            mine = np.flatnonzero(np.isin(chosen[rows], eligible[window]))
             own, whose = order.take(mine), some.take(mine)
             probabilities = personal.look_up(tables[window], own)
             targets = hits_at(whose, own.items, window, shown.n_items)
@@ -136,12 +136,12 @@ def cases_of_split(
     return parts
 
 
-def who_tells(later: Later, window: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def eligible_users(later: Later, window: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """The users who have so many later clicks, or some of them."""
-    able = np.flatnonzero(later.n_clicks >= window)
-    if len(able) > MAX_SCORED:
-        able = np.sort(rng.choice(able, MAX_SCORED, replace=False))
-    return able
+    eligible = np.flatnonzero(later.n_clicks >= window)
+    if len(eligible) > MAX_SCORED:
+        eligible = np.sort(rng.choice(eligible, MAX_SCORED, replace=False))
+    return eligible
 
 
 def hits_at(later: Later, items: NDArray[np.int64], window: int, n_items: int) -> Floats:

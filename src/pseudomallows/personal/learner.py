@@ -86,7 +86,7 @@ class PersonalOptions:
         return self.calibrate if isinstance(self.calibrate, float) else LAST_SHARE
 
     def settings(self) -> dict[str, Any]:
-        """For the settings of a fit; data that was given is told by a mark only."""
+        """For the settings of a fit; of data that was given, only that it was."""
         return {
             "blend": self.blend,
             "calibrate": bool(self.calibrate),

@@ -287,8 +287,8 @@ def splits_inside(
     if inside is None or inside.how != "cut":
         return [] if inside is None else [inside]
     others = [split_at_date(clicks, rng, other) for other in shares_of_cuts(share)[1:]]
-    able = [each for each in others if each is not None and each.n_spanning >= LEAST_SPANNING]
-    return [inside, *able]
+    eligible = [each for each in others if each is not None and each.n_spanning >= LEAST_SPANNING]
+    return [inside, *eligible]
 
 
 def _spared(
