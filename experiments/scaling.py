@@ -214,6 +214,7 @@ def draw(rows: list[paper.Row]) -> Figure:
         fixed = f"n = {N_ITEMS}" if part == "users" else f"N = {N_USERS:,}"
         axes[0, place].set_title(f"growing {part}, {fixed}, alpha {ALPHA:g}")
         axes[1, place].set_xlabel(f"number of {part}")
+    axes[1, 1].set_ylim(bottom=0)
     axes[0, 1].set_ylabel("seconds to the consensus")
     axes[1, 1].set_ylabel("distance to the truth, an item")
     axes[1, 1].legend(loc="upper right")
@@ -260,8 +261,6 @@ def draw_growth(panel: paper.Axes, rows: list[paper.Row], name: str, what: str) 
     panel.minorticks_off()
     if what == "seconds":
         panel.set_yscale("log")
-    else:
-        panel.set_ylim(bottom=0)
 
 
 def main(arguments: list[str] | None = None) -> None:

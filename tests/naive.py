@@ -209,7 +209,7 @@ def pseudo_mallows(rankings, alpha, visit_order):
 def item_by_item(weights, visit_order, foresees):
     """{ranking: probability}: each item among the ranks still free by `weights[item][rank - 1]`; if
     it foresees, times the probability that none of the items still to come wants the rank, by their
-    weights of 1 % or more; no item wants one for certain."""
+    weights of 0.1 % or more; no item wants one for certain."""
     n_items = len(visit_order)
     law = {}
     for ranking in all_rankings(n_items):
@@ -218,7 +218,7 @@ def item_by_item(weights, visit_order, foresees):
             values = {rank: weights[item][rank] for rank in free}
             for later in visit_order[step + 1 :] if foresees else []:
                 row = weights[later]
-                wanted = {rank: row[rank] for rank in free if row[rank] > 0.01}
+                wanted = {rank: row[rank] for rank in free if row[rank] > 0.001}
                 for rank, weight in wanted.items():
                     values[rank] *= 1 - min(weight / math.fsum(wanted.values()), 0.9999)
             probability *= values[ranking[item] - 1] / math.fsum(values.values())

@@ -239,6 +239,15 @@ def test_weights_hold_for_hundreds_of_items(n_users, n_items, alpha):
     assert found.effective_size > 80  # without foresight 213 and 1.0, with it 3,487 and 123
 
 
+def test_no_draw_has_a_huge_weight_where_the_posterior_is_wide():
+    sizes = []
+    for seed in range(12):
+        rankings = pm.simulate_rankings(100, 20, alpha=1, rng=seed).rankings
+        law = pm.PseudoMallows(rankings, 1.0, balanced=True)
+        sizes.append(law.draw_weighted(4000, seed).effective_size)
+    assert min(sizes) > 1800  # 2,205; if foresight looks at cells above 0.01 alone, 484
+
+
 def test_balanced_draws_visit_the_items_in_uniform_order():
     q = pm.PseudoMallows(RANKINGS, 1.0, balanced=True)
     law = {r: math.exp(q.log_probability(r)) for r in naive.all_rankings(4)}
