@@ -110,9 +110,7 @@ def groups_of(groups: Any, users: NDArray[Any]) -> tuple[NDArray[np.int64], list
     own = [groups.get(user) for user in users.tolist()]
     names = sorted({str(group) for group in own if group is not None})
     if not names:
-        raise ValueError(
-            "groups names none of the evaluated users: give {user: group}"
-        )
+        raise ValueError("groups names none of the evaluated users: give {user: group}")
     numbers = {name: number for number, name in enumerate(names)}
     return np.array([-1 if group is None else numbers[str(group)] for group in own]), names
 
