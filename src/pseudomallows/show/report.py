@@ -164,17 +164,17 @@ def _consensus(posterior: Posterior) -> Figures:
     return {
         "is_personal": False,
         "clusters": clusters,
-        "leaders": _leaders(clusters[0]) if posterior.alpha.any() else [],
+        "firsts": _firsts(clusters[0]) if posterior.alpha.any() else [],
         "all_items": _all_items(posterior, clusters),
         "pairs": _pairs(posterior, clusters[0]) if posterior.kind == "pairs" else None,
         "popular": [],
     }
 
 
-def _leaders(cluster: Figures) -> list[Any]:
+def _firsts(cluster: Figures) -> list[Any]:
     """The items that may come first, by their intervals; none if they are too many to name."""
-    leaders = [row["item"] for row in cluster["rows"] if row["lowest"] == 1]
-    return leaders if len(leaders) <= 3 else []
+    firsts = [row["item"] for row in cluster["rows"] if row["lowest"] == 1]
+    return firsts if len(firsts) <= 3 else []
 
 
 def _pairs(posterior: Posterior, cluster: Figures) -> Figures:
