@@ -10,10 +10,8 @@ against the other four. Divergences and effective sizes (ESS) are means over the
 are the best over them, compiled code warm, the counting of ranks included. The rival in time is
 the exact chain, 4,000 draws of it.
 
-Tried and left out. Resampling along one visit order (sequential Monte Carlo): with 1,000 particles
-the log evidence was known to 0.03 to 0.13, by weights to 0.03 to 0.06. Foresight on clicks: see
-docs/measurements.md. Foresight as start of chains: they are within 0.3 standard deviations of their
-mean after one sweep from the MAP, too.
+Foresight as start of chains was left out: they are within 0.3 standard deviations of their mean
+after one sweep from the MAP, too.
 """
 
 from collections.abc import Callable
