@@ -63,8 +63,8 @@ class ListTally(Tally):
         """Add full rankings, each as often as its weight says; others are skipped."""
         all_rankings = np.concatenate([self.rankings, rankings])
         all_weights = np.concatenate([self.counts, weights])
-        found = type(self).of(self._kind, all_rankings, all_weights)
-        self.rankings, self.counts = found.rankings, found.counts
+        joined = type(self).of(self._kind, all_rankings, all_weights)
+        self.rankings, self.counts = joined.rankings, joined.counts
 
     def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
         return type(self).of(self._kind, rankings, after)

@@ -95,7 +95,7 @@ class Logistic(Errors):
     name, names = "logistic", ("certainty", "certainty_apart")
 
     def first_values(self) -> NDArray[np.float64]:
-        """Neighbours are often told apart, others nearly always."""
+        """Neighbours are often ordered rightly, others nearly always."""
         return np.array([1.0, 5.0])
 
     def law(self, values: NDArray[np.float64]) -> ErrorLaw:

@@ -187,8 +187,8 @@ class Chain:
         exact, values = (self.exact, self._values) if self.corrects else (None, None)
         used = [cluster for cluster in range(n_clusters) if tallies[cluster].n_users]
         tasks = [(cluster, noise[cluster], uniforms[cluster], adapt) for cluster in used]
-        found = at_hand(self.law.executor).map(self._move_cluster, tasks)
-        moved = dict(zip(used, found, strict=True))
+        moves = at_hand(self.law.executor).map(self._move_cluster, tasks)
+        moved = dict(zip(used, moves, strict=True))
         for cluster in range(n_clusters):
             if cluster not in moved:  # nobody is in it
                 moved[cluster] = self._draw_from_prior(cluster)

@@ -178,16 +178,16 @@ def fit(
 
     asked_distance = distance
     distance = _usual_distance(prefs, method) if distance is None else distance
-    told: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if method == "auto":
         needs_chain = n_draws is not None or is_remote(executor) or checkpoint is not None
         asked = (n_clusters, distance, options, needs_chain)
-        method, options, told["chosen"] = choose_method(prefs, *asked)
+        method, options, facts["chosen"] = choose_method(prefs, *asked)
     is_usual = asked_distance is None and distance == _usual_distance(prefs, method)
     known: dict[str, Any] = {"alpha": alpha, "n_draws": n_draws}
     known |= {"n_clusters": None if n_clusters == 1 else n_clusters}
     known |= {"distance": None if is_usual else distance} | options
-    told["given"] = [name for name, value in known.items() if value is not None]
+    facts["given"] = [name for name, value in known.items() if value is not None]
     alpha = None if alpha is None else check_alpha(alpha)
     generator = as_rng(rng)
     if checkpoint is not None:
@@ -227,11 +227,11 @@ def fit(
             run = begin(prefs, plan, generator, executor, report)
             result = until_good(run, prefs, plan, noted, file)
 
-    if "chosen" in told and result.settings.get("votes", {}).get("gaps") == "free":
-        told["chosen"] = FREE_GAPS
+    if "chosen" in facts and result.settings.get("votes", {}).get("gaps") == "free":
+        facts["chosen"] = FREE_GAPS
     reading = getattr(prefs, "reading", "")
-    told |= {"reading": reading} if reading else {}
-    result.settings.update(told | made_by(rng, started, prefs))
+    facts |= {"reading": reading} if reading else {}
+    result.settings.update(facts | made_by(rng, started, prefs))
     return result
 
 
@@ -276,12 +276,16 @@ def choose_method(
         for method in ("mcmc", "pseudo", "balanced")
     }
     known = {method: {n for case in cases[method] for n in option_names(case)} for method in cases}
-    able = [method for method in cases if cases[method][0].is_for_method and given <= known[method]]
-    if able and able[0] != "mcmc":
-        words = "the paper's method" if able[0] == "pseudo" else "independent draws with weights"
+    eligible = [
+        method for method in cases if cases[method][0].is_for_method and given <= known[method]
+    ]
+    if eligible and eligible[0] != "mcmc":
+        words = (
+            "the paper's method" if eligible[0] == "pseudo" else "independent draws with weights"
+        )
         own = sorted(given - known["mcmc"])
-        words = f"{able[0]}, {words}: it is the one with the option {own[0]!r}"
-        return able[0], options, words
+        words = f"{eligible[0]}, {words}: it is the one with the option {own[0]!r}"
+        return eligible[0], options, words
 
     what = str(Case.of(prefs, "mcmc")).removeprefix("full ").removeprefix("partial ")
     if n_clusters != 1:
@@ -428,8 +432,8 @@ def begin(
     if plan.alpha is None and is_estimated:
         by_likelihood = plan.case.is_partial or plan.distance != "footrule"
         how = "likelihood" if by_likelihood else "similarity"
-        found = estimate_alpha(prefs, how, rng=rng, executor=executor, distance=plan.distance)
-        plan = replace(plan, alpha=found)
+        estimate = estimate_alpha(prefs, how, rng=rng, executor=executor, distance=plan.distance)
+        plan = replace(plan, alpha=estimate)
     return PseudoRun(law, *rows, plan, divide, rng, progress)
 
 
@@ -485,17 +489,17 @@ def until_good(
         result.settings["thinning"] = run.thinning
 
     # what the checks need to know; in place, since a copy would find its diagnostics anew
-    told, is_lost = result.settings, False
+    settings, is_lost = result.settings, False
     if plan.case.is_markov:
         is_unbounded = run.unbounded.mean(axis=0) >= 0.5  # by half of the chains
-        told["unbounded"] = np.flatnonzero(is_unbounded).tolist()
-        told["stuck"] = run.stuck()
-        is_lost = bool(told["stuck"]) or plan.n_draws < FEW_DRAWS
+        settings["unbounded"] = np.flatnonzero(is_unbounded).tolist()
+        settings["stuck"] = run.stuck()
+        is_lost = bool(settings["stuck"]) or plan.n_draws < FEW_DRAWS
     if plan.method in CHAINS and plan.alpha is None and not is_lost:
-        told["model_check"] = check_model(prefs, result)
+        settings["model_check"] = check_model(prefs, result)
     checks = diagnose(result)
     warn_of([check for check in checks if check.warning is not ContradictionWarning])
-    told["checks"] = [check.row() for check in checks]
+    settings["checks"] = [check.row() for check in checks]
     if file is not None:
         file.remove()
     if plan.method in CHAINS and len(plan.kept_rows) and not run.law.has_latent:

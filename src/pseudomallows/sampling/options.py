@@ -603,7 +603,7 @@ def _check_memory(options: Options, n_users: int) -> None:
     """Refuse draws that cannot all be kept, before any is made.
 
     A draw is there twice at the end, when the clusters are put in order; the ranks of a cluster are
-    there once more as floats, when they are judged.
+    there once more as floats, when they are diagnosed.
     """
     available, n_chains = available_memory(), options.n_chains
     n_items, n_clusters, kept = (

@@ -162,12 +162,31 @@ class Run:
         self.ladder = make_ladder(self.law, self.alpha, self.moves, number, rng)
 
     def _run_all(self, begin: Callable[[int], Chain], first: int = 0) -> None:
-        """The sweeps of all chains, from the `first` on."""
-        if self._is_together:
-            self._run_together(begin, first)
+        """The sweeps of all chains, from the `first` on: side by side, each on one thread, if there
+        are cores and room for them; then this thread reports."""
+        executor, n_reported = self.law.executor, self._n_done
+        n_latent = self.law.n_items if self.law.has_latent else 0
+        n_bytes = self.law.n_rows * (24 * self.n_clusters + 8 * n_latent)
+
+        def run_one(number: int) -> None:
+            self._run_chain(number, begin(number), first, None)
+
+        def watch(is_well: bool) -> None:
+            nonlocal n_reported
+            self._is_well = is_well
+            while is_well and n_reported < self._n_done:
+                n_reported += 1
+                self._progress(n_reported, self._total)
+
+        has_cores = isinstance(executor, Threads) and executor.n_threads > 1
+        self._has_others = has_cores and self.n_chains > 1 and n_bytes <= ROOM
+        if self._has_others:
+            assert isinstance(executor, Threads)
+            run_together(run_one, self.n_chains, executor.n_threads, watch)
+            self._has_others = False
             return
         for number in range(self.n_chains):
-            self._run_chain(number, begin(number), first, None)
+            run_one(number)
 
     def _chain_of(self, number: int) -> Chain:
         chain = self._chains[number]
@@ -177,38 +196,6 @@ class Run:
     @property
     def _n_sweeps(self) -> int:
         return self._warmup + self.n_draws * self._thin
-
-    @property
-    def _is_together(self) -> bool:
-        """Do the chains run side by side? They do if there are cores and room for them."""
-        executor = self.law.executor
-        if not isinstance(executor, Threads) or executor.n_threads == 1:
-            return False
-        of_rows = self.law.n_rows * (24 * self.n_clusters + 8 * self._latent_size)
-        return self.n_chains > 1 and of_rows <= ROOM
-
-    @property
-    def _latent_size(self) -> int:
-        return self.law.n_items if self.law.has_latent else 0
-
-    def _run_together(self, begin: Callable[[int], Chain], first: int) -> None:
-        """All chains, each on one thread; progress is told by this one."""
-        executor, n_seen = self.law.executor, self._n_done
-        assert isinstance(executor, Threads)
-
-        def watch(is_well: bool) -> None:
-            nonlocal n_seen
-            self._is_well = is_well
-            while is_well and n_seen < self._n_done:
-                n_seen += 1
-                self._progress(n_seen, self._total)
-
-        def run_one(number: int) -> None:
-            self._run_chain(number, begin(number), first, None)
-
-        self._has_others = True
-        run_together(run_one, self.n_chains, executor.n_threads, watch)
-        self._has_others = False
 
     @property
     def _total(self) -> int:
