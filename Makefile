@@ -11,7 +11,7 @@ demo: $(DEMO)
 	@$(RUN) -m pseudomallows demo --out demo
 
 # The figures and tables of the paper, into paper/: `make paper`, or `make paper FULL=1` in the full setting (the
-# paper's where it prints one, ours elsewhere), an hour and a half of one core. With `MSWEB=FOLDER` (train.csv and test.csv, columns user and item)
+# paper's where it prints one, ours elsewhere), half an hour of one core. With `MSWEB=FOLDER` (train.csv and test.csv, columns user and item)
 # the case study takes these clicks too. `FORMAT=svg` or `FORMAT=pdf` draws the figures as such files, not as PNG.
 PAPER := medians best_orders conjecture iterative_search sigma_heat best_sigma user_orders \
 	accuracy_rankings accuracy_clicks case_study scaling

@@ -204,8 +204,7 @@ def draw(rows: list[paper.Row]) -> Figure:
     grid = axes[0, 0].get_gridspec()
     for panel in axes[:, 0]:
         panel.remove()
-    for one, other in axes[:, 1:]:
-        other.sharey(one)
+    axes[0, 2].sharey(axes[0, 1])
     draw_closeness(figure.add_subplot(grid[:, 0]), paper.select(rows, part="closeness"))
     for place, (part, name) in enumerate((("users", "n_users"), ("items", "n_items")), start=1):
         own = paper.select(rows, part=part)
@@ -214,7 +213,6 @@ def draw(rows: list[paper.Row]) -> Figure:
         fixed = f"n = {N_ITEMS}" if part == "users" else f"N = {N_USERS:,}"
         axes[0, place].set_title(f"growing {part}, {fixed}, alpha {ALPHA:g}")
         axes[1, place].set_xlabel(f"number of {part}")
-    axes[1, 1].set_ylim(bottom=0)
     axes[0, 1].set_ylabel("seconds to the consensus")
     axes[1, 1].set_ylabel("distance to the truth, an item")
     axes[1, 1].legend(loc="upper right")
@@ -261,6 +259,8 @@ def draw_growth(panel: paper.Axes, rows: list[paper.Row], name: str, what: str) 
     panel.minorticks_off()
     if what == "seconds":
         panel.set_yscale("log")
+    else:
+        panel.set_ylim(bottom=0)
 
 
 def main(arguments: list[str] | None = None) -> None:
