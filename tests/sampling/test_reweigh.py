@@ -17,7 +17,7 @@ def table(n_users, seed=1):
 
 @pytest.fixture(scope="module", params=["footrule", "kendall"])
 def old(request):
-    return pm.fit(table(80), "mcmc", n_draws=90, rng=1, distance=request.param)
+    return pm.fit(table(80), "mcmc", n_draws=120, rng=1, distance=request.param)
 
 
 def probabilities(posterior, clicked):
