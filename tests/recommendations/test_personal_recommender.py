@@ -182,7 +182,7 @@ def test_the_kernel_corrects_as_the_definition_does(window, per_click):
     odds = odds_of(Correction(coefficients, marks, *maps, np.zeros(len(maps[0])), 9), features)
     if per_click:  # of one click, so for more as many times as likely, but below 1
         times = (window + 1) * expit(odds)
-        odds = logit(times / (1 + times**4) ** 0.25)
+        odds = logit(times / (1 + times**8) ** 0.125)
     expected = np.zeros((3, 5))
     for row in range(3):  # one number for all, so that the sum is right
         expected[row, unseen[row]] = 1.0

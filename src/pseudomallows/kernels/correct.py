@@ -15,9 +15,9 @@ LOW_ODDS, HIGH_ODDS = -9.0, 5.0
 PLACES = (-3.0, -1.5)
 LAST_WINDOW = 100  # from which on longer windows are alike: by logs, the usual 10 is halfway
 # How sharply probabilities of more missing clicks bend below 1. Calibration errors at random with
-# 2, 4 and 8: 0.027, 0.015, 0.011 on retail, 0.057, 0.032, 0.025 on msweb, and 0.010, 0.015, 0.018
-# on simulated users with few clicks.
-BEND = 4.0
+# 4, 8 and 16: 0.026, 0.020, 0.021 on msweb, 0.012, 0.014, 0.015 on simulated users with few clicks;
+# 0.015, 0.013, 0.014 on retail.
+BEND = 8.0
 N_FEATURES = 20  # of a correction: those that `fill_features` fills
 
 

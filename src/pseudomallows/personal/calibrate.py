@@ -52,14 +52,15 @@ class Cases:
 def correct_by(
     given: Sequence[tuple[PersonalModel, Clicks, Clicks, NDArray[np.bool_]]],
     rng: np.random.Generator,
-    per_click: bool = False,
+    shares: Floats | None = None,
 ) -> Correction:
     """A correction of models by what came later than, or was hidden from, the clicks that each was
     learnt from. Which of a user's later clicks came first is known by their times; without these,
     each is among the next w of n with a probability of w / n. Last of each is who is as usual, and
-    does not keep but a few clicks. `per_click` corrects for one missing click alone."""
+    does not keep but a few clicks. With `shares`, how much each user counts, it corrects for one
+    missing click alone."""
     later = [later_of(*each[1:], rng) for each in given]
-    if per_click:
+    if shares is not None:
         later = [each._replace(windows=[1]) for each in later]
     model, shown = given[0][:2]
     some = later[0].users[: n_of_spread(shown.n_items)]
@@ -68,8 +69,10 @@ def correct_by(
     marks = marks_of(scores, max(each.windows[-1] for each in later))
     parts: list[Cases] = []
     for number, (each, mine) in enumerate(zip(given, later, strict=True)):
-        parts += cases_of_split(*each[:2], mine, marks, 0 if per_click else number, rng)
-    return replace(learn_correction(parts, marks), per_click=per_click)
+        parts += cases_of_split(*each[:2], mine, marks, number, rng)
+    if shares is not None:  # no dates that differ
+        parts = [replace(p, weights=p.weights * shares[p.owners], split=0) for p in parts]
+    return replace(learn_correction(parts, marks), per_click=shares is not None)
 
 
 def later_of(

@@ -47,6 +47,7 @@ from .weigh import (
     choose_blend_in_time,
     choose_ridge,
     half_lives_for,
+    importance,
     later_cases,
     sample_of,
     silent,
@@ -275,7 +276,7 @@ class Learner:
         models: list[PersonalModel],
         alphas: dict[str, Floats],
         given: list[tuple[Clicks, Clicks, NDArray[np.bool_]]],
-        per_click: bool = False,
+        shares: Floats | None = None,
     ) -> Correction | None:
         """From what came after, or was hidden from, the clicks that each of the models is of."""
         if not self._options.calibrate or not given:
@@ -283,11 +284,12 @@ class Learner:
         kept: dict[str, Any] = {**alphas}
         mine = [replace(model, **kept) for model in models]
         pairs = [(model, *each) for model, each in zip(mine, given, strict=True)]
-        return correct_by(pairs, self._rng, per_click)
+        return correct_by(pairs, self._rng, shares)
 
     def _learn_per_click(self, alphas: dict[str, Floats]) -> Correction | None:
         """The correction for users of the fit, where what is asked is which of their clicks are
-        missing: from one hidden click of each, as often as for the blend."""
+        missing: from one hidden click of each, as often as for the blend. Who is left with fewer
+        clicks stands for those who have as many."""
         if not self._splits:
             taken = take_random(self.prefs, 1, self._rng)
             self._splits.append((self._products.without(taken), taken))
@@ -297,7 +299,8 @@ class Learner:
             self._made[id(shown)] = shown, products
             models.append(self.scored(shown))
             given.append((shown, hidden, np.zeros(shown.n_users, dtype=bool)))
-        return self._learn_correction(models, alphas, given, per_click=True)
+        shares = importance(self.prefs) / np.maximum(self.prefs.weights, 1)
+        return self._learn_correction(models, alphas, given, shares)
 
     def scored(self, clicks: Clicks) -> PersonalModel:
         """Scores learnt from these clicks."""
