@@ -170,3 +170,10 @@ def test_weights_may_be_sparse_and_have_factors(personal):
     assert scores.row(3) == pytest.approx(whole[3])
     assert scores.column(5) == pytest.approx(whole[:, 5])
     assert ItemScores(csr_array(weights)).column(5) == pytest.approx(weights[:, 5])
+
+
+def test_names_that_are_numbers_are_numbers_in_words():
+    clicks = pm.simulate_clicks(40, 5, 5.0, 2, rng=1).preferences
+    why = pm.explain(pm.fit(clicks, "personal", calibrate=False, rng=1), item=0, clicks=[1, 2])
+    assert str(why).startswith("0 for ")
+    assert "np." not in str(why)

@@ -207,7 +207,7 @@ def test_extreme_priors_of_alpha_are_no_trouble():
     rows = [[1, 2, 3], [3, 2, 1], [2, 3, 1], [1, 3, 2], [2, 1, 3], [3, 1, 2]]
     quietly(pm.Preferences.from_rankings(rows), "mcmc", alpha_prior=(1e-3, 1.0), rng=1)
     same = pm.Preferences.from_rankings([[1, 2, 3]] * 10)
-    with pytest.warns(pm.diagnostics.AlphaWarning, match="The data set no upper limit on alpha"):
+    with pytest.warns(pm.diagnostics.AlphaWarning, match="The data put no upper limit on alpha"):
         posterior = pm.fit(same, "mcmc", alpha_prior=(1.0, 1e-300), rng=1)
     assert posterior.alpha.max() <= 1e9
 

@@ -339,7 +339,7 @@ def check_alpha(posterior: Posterior) -> Check | None:
     )
     shown = f"median {medians[0]:.3g}" if posterior.n_clusters == 1 else shown
     words = (
-        f"The data set no upper limit on alpha ({shown}): one consensus agrees with all users, so "
+        f"The data put no upper limit on alpha ({shown}): one consensus agrees with all users, so "
         "the prior alone decides how much they agree; the order is sound, probabilities are not."
     )
     advice = "Use fewer clusters or give alpha." if posterior.n_clusters > 1 else "Give alpha."

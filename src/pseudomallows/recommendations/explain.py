@@ -106,7 +106,7 @@ class Explanation(Tabular):
         probability = (
             f"The probability that it is among the next {self.k} is {self.probability:.1%}."
         )
-        return f"{self.item!r} for {self.user!r}: {self._words()}. {probability}"
+        return f"{_quoted(self.item)} for {_quoted(self.user)}: {self._words()}. {probability}"
 
     def _words(self) -> str:
         if self.kinds[0] == CLUSTER:
@@ -128,7 +128,7 @@ class Explanation(Tabular):
 
     def _part_words(self, row: int) -> str:
         """A reason and its share; the weightiest one says of what."""
-        name = repr(self.names[row]) if self.kinds[row] == CLICK else str(self.names[row])
+        name = _quoted(self.names[row]) if self.kinds[row] == CLICK else str(self.names[row])
         whole = " of all that counts" if row == 0 else ""
         return f"{name} ({abs(self.shares[row]):.0%}{whole})"
 
@@ -139,6 +139,11 @@ class Explanation(Tabular):
             f"in cluster {self.names[row] + 1} ({share})"
             f" it has rank {mine['rank']} and a probability of {mine['probability']:.1%}"
         )
+
+
+def _quoted(name: Any) -> str:
+    """A name as one writes it: no np.int64(7)."""
+    return repr(name.item() if isinstance(name, np.generic) else name)
 
 
 def explain(

@@ -156,7 +156,7 @@ def fit(
     AgreementWarning
         The users agree no more than by chance, so alpha is estimated as 0.
     AlphaWarning
-        The data set no upper limit on the alpha of a cluster, so that its prior decides.
+        The data put no upper limit on the alpha of a cluster, so that its prior decides.
     ModelWarning
         People do not share one order: look for groups.
 
