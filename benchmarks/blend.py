@@ -1,7 +1,7 @@
 """Personal scores: the blend against one regression alone, on real clicks.
 
 The splits of `recommenders.py` (retail: the seed chooses the hidden clicks; msweb: the files are
-the split). Each half of the users is judged with a correction learnt from the hidden clicks of the
+the split). Each half of the users is evaluated with a correction from the hidden clicks of the
 other half, as in `personal.py`, whose columns these are; CPU seconds are those of one fit with its
 recommendations. Then the gain in accuracy, with its standard error over users, paired.
 

@@ -35,7 +35,7 @@ SIZES = {  # items: users, mean clicks of a user, groups
     3000: (6040, 138, 60),
     50_000: (100_000, 20, 500),
 }
-N_JUDGED, N_BEST, RIDGE = 5000, 10, 0.5  # the ridge of EASE in units of an item's mean clicks
+N_EVALUATED, N_BEST, RIDGE = 5000, 10, 0.5  # the ridge of EASE in units of an item's mean clicks
 METHODS = ("ours", "EASE", "ALS")
 
 
@@ -76,16 +76,16 @@ def measure(n_items, method):
     starts, codes, hidden = hide_one(*simulate(n_items))
     shape = (len(starts) - 1, n_items)
     train = csr_matrix((np.ones(len(codes), np.float32), codes, starts), shape=shape)
-    judged = np.random.default_rng(3).permutation(np.flatnonzero(hidden >= 0))[:N_JUDGED]
+    evaluated = np.random.default_rng(3).permutation(np.flatnonzero(hidden >= 0))[:N_EVALUATED]
     seconds, best_items, microseconds = {"ours": ours, "EASE": ease, "ALS": als}[method](
-        train, judged
+        train, evaluated
     )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    recall = float((best_items == hidden[judged][:, None]).any(axis=1).mean())
+    recall = float((best_items == hidden[evaluated][:, None]).any(axis=1).mean())
     return {"CPU": seconds, "memory": peak, "recall": recall, "one user": microseconds}
 
 
-def ours(train, judged):
+def ours(train, evaluated):
     import pseudomallows as pm
     from pseudomallows.data import Clicks
     from pseudomallows.recommendations.recommend import best_of_one
@@ -101,7 +101,7 @@ def ours(train, judged):
     started = time.process_time()
     fit = pm.fit(clicks, "personal", rng=1)
     seconds = time.process_time() - started
-    found = pm.recommend(fit, N_BEST, users=judged.tolist()).items
+    found = pm.recommend(fit, N_BEST, users=evaluated.tolist()).items
     near = np.argsort(np.abs(clicks.n_clicks - 20), kind="stable")[:100]
     times = []
     for _ in range(3):
@@ -114,7 +114,7 @@ def ours(train, judged):
     return seconds, found, 1e6 * float(np.median(times))
 
 
-def ease(train, judged):
+def ease(train, evaluated):
     started = time.process_time()
     products = (train.T @ train).toarray().astype(np.float64)
     ridge = RIDGE * np.trace(products) / len(products)
@@ -122,19 +122,19 @@ def ease(train, judged):
     weights = -inverse / np.diag(inverse)
     np.fill_diagonal(weights, 0.0)
     seconds = time.process_time() - started
-    scores = train[judged] @ weights
-    scores[train[judged].nonzero()] = -np.inf
+    scores = train[evaluated] @ weights
+    scores[train[evaluated].nonzero()] = -np.inf
     return seconds, np.argpartition(-scores, N_BEST, axis=1)[:, :N_BEST], None
 
 
-def als(train, judged):
+def als(train, evaluated):
     from implicit.als import AlternatingLeastSquares
 
     started = time.process_time()
     model = AlternatingLeastSquares(factors=64, iterations=15, random_state=1)
     model.fit(train, show_progress=False)
     seconds = time.process_time() - started
-    return seconds, model.recommend(judged, train[judged], N=N_BEST)[0], None
+    return seconds, model.recommend(evaluated, train[evaluated], N=N_BEST)[0], None
 
 
 def run(n_items, method):

@@ -166,14 +166,14 @@ def sparse(size, n_clusters, seed):
     prefs, labels = clock("simulate", lambda: sparse_clicks(size, n_clusters, rng))
     how = {"distance": "kendall", "n_clusters": n_clusters, "rng": seed}
     posterior = clock("fit", lambda: pm.fit(prefs, "mcmc", **how))
-    judged = clock("check the draws", posterior.verdict)
+    evaluated = clock("check the draws", posterior.verdict)
     found = [posterior.diagnostics(cluster, some=True) for cluster in range(n_clusters)]
     thinning = posterior.settings["thinning"]
     print(
         f"adjusted Rand index {rand_index(posterior.labels, labels):.6f}; "
         f"{posterior.consensus.shape[:2]} draws, thinning {thinning}; mean R-hat "
         f"{np.mean([each.rank_rhat.mean() for each in found]):.3f}, of alpha "
-        f"{max(each.alpha_rhat for each in found):.3f}; {judged.answer}: {judged.words}"
+        f"{max(each.alpha_rhat for each in found):.3f}; {evaluated.answer}: {evaluated.words}"
     )
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "next.parquet"

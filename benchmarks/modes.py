@@ -134,7 +134,7 @@ def random_sets(n_sets, n_others, seed):
             (two if has_second_mode(masses, swaps) else one).append((camps, sizes, exact))
         others = rng.permutation(len(one))[:n_others].tolist()
         for title, sets in (("two modes", two), ("others", [one[place] for place in others])):
-            found = [judged(name, *each) for each in sets]
+            found = [evaluated(name, *each) for each in sets]
             errors = np.array([error for _, error, _ in found])
             is_yes = np.array([verdict == "yes" for verdict, _, _ in found], dtype=bool)
             worst = f"{errors[is_yes].max():.3f}" if is_yes.any() else "-"
@@ -147,7 +147,7 @@ def random_sets(n_sets, n_others, seed):
     print_table(header, rows)
 
 
-def judged(name, camps, sizes, exact):
+def evaluated(name, camps, sizes, exact):
     """Verdict of a default fit, total variation of the ranks of its worst item, CPU seconds."""
     seconds, posterior = fit(name, camps, sizes, seed=1)
     apart = np.abs(posterior.rank_probabilities() - exact).sum(axis=1).max() / 2

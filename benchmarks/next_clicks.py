@@ -51,7 +51,7 @@ def best_sellers(prefs, split, hide=None, share=None):
     """NDCG of what was clicked most in the last days."""
     rng = np.random.default_rng(1)
     trial = make_trial(prefs, hide, None, split, rng, share=share)
-    seen, hidden = trial.shown.take(trial.judged), trial.hidden.take(trial.judged)
+    seen, hidden = trial.shown.take(trial.evaluated), trial.hidden.take(trial.evaluated)
     row, ever = {}, trial.shown.item_counts()
     for days in DAYS:
         is_late = trial.shown.times >= np.nanmax(trial.shown.times) - 86_400 * days

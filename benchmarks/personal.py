@@ -1,7 +1,7 @@
 """Personal consensuses against the recommenders of others: accuracy, calibration, sharpness.
 
 The same splits as `recommenders.py` (retail, msweb). All learn how likely a score is to come true
-from the same hidden clicks, those of the half of the users who are not judged with them: ours by
+from the same hidden clicks, those of the half of the users who are not evaluated with them: ours by
 its own correction, the scores of every rival by the same features, a logistic regression in score,
 log score (inverse hyperbolic sine, since scores may be negative) and the user's clicks, then a
 monotone map (isotonic regression); once for all unseen items and, since those who recommend care

@@ -116,7 +116,7 @@ def test_the_library_takes_it_for_one_of_its_own(user_items):
     model.fit(train)
     found = evaluation.ranking_metrics_at_k(model, train, test, K=5, show_progress=False)
     ids = model.recommend(np.arange(N_USERS), train, N=5)[0]
-    is_judged = np.diff(test.indptr) > 0
-    hits = [test[row].indices[0] in ids[row] for row in np.flatnonzero(is_judged)]
+    is_evaluated = np.diff(test.indptr) > 0
+    hits = [test[row].indices[0] in ids[row] for row in np.flatnonzero(is_evaluated)]
     assert found["precision"] == pytest.approx(np.mean(hits))
     assert found["precision"] > 0.3

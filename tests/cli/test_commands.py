@@ -322,13 +322,14 @@ def ratings(here):
     return "log.dat"
 
 
-def test_evaluate_splits_by_time_and_says_who_is_judged(ratings, capsys):
+def test_evaluate_splits_by_time_and_says_who_is_evaluated(ratings, capsys):
     how = ["--no-header", "--columns", "user,item,stars,time", "--min-rating", 2, "--alpha", 5]
     how += ["--draws", 5, "--seed", 1, "--k", 2]
     assert run("evaluate", ratings, *how, "--split", "time", "--at", 6) == 0
     found = capsys.readouterr()
     assert (
-        "hidden: all clicks from 6 on; 2 recommendations each\n30 of 30 users judged" in found.out
+        "hidden: all clicks from 6 on; 2 recommendations each\n30 of 30 users evaluated"
+        in found.out
     )
     assert "EASE" in found.out
     assert "60 of 240 ratings below 2 left out" in found.err
@@ -336,13 +337,14 @@ def test_evaluate_splits_by_time_and_says_who_is_judged(ratings, capsys):
     figures = json.loads(capsys.readouterr().out)
     assert figures["hidden"] == "each user's last click"
     assert figures["verdict"]["answer"] in ("yes", "with care", "no")
-    assert (figures["n_users"], figures["all_users"], figures["not_judged"]) == (30, 30, {})
+    assert (figures["n_users"], figures["all_users"], figures["not_evaluated"]) == (30, 30, {})
     assert set(figures["scores"]) == {"fit", "popularity", "EASE"}
     assert set(figures["scores"]["EASE"]["recall"]) == {"value", "error"}
     Path("later.csv").write_text("user,item\nu0,i8\nu1,i9\nnobody,i1\n")
     assert run("evaluate", ratings, *how, "--test", "later.csv") == 0
     assert (
-        "2 of 31 users judged; not judged: 1 in test, but not in prefs" in capsys.readouterr().out
+        "2 of 31 users evaluated; not evaluated: 1 in test, but not in prefs"
+        in capsys.readouterr().out
     )
 
 

@@ -60,7 +60,7 @@ def test_evaluate_and_check_have_one(tmp_path):
     assert "items clicked most" in (tmp_path / "r.html").read_text()
 
 
-def test_a_fit_that_is_judged_by_another_question_says_so():
+def test_a_fit_that_is_evaluated_by_another_question_says_so():
     shop = pm.datasets.online_retail(n_items=30, min_purchases=6)
     with pytest.warns(pm.diagnostics.QuestionWarning, match="give calibrate='random'"):
         found = pm.evaluate(
@@ -78,10 +78,10 @@ def test_groups_have_a_cell_each_and_wrong_ones_are_refused():
     result = pm.evaluate(prefs, groups=groups, **how)
     mine = [cell for cell in result.certificate if cell.by == "group"]
     assert [cell.cell for cell in mine] == ["new", "old"]
-    judged = [user for user in result.recommendations.users.tolist() if user in groups]
-    assert sum(cell.n_users for cell in mine) == len(judged)
-    assert mine[0].n_users == sum(groups[user] == "new" for user in judged)
-    with pytest.raises(ValueError, match="groups names none of the users"):
+    evaluated = [user for user in result.recommendations.users.tolist() if user in groups]
+    assert sum(cell.n_users for cell in mine) == len(evaluated)
+    assert mine[0].n_users == sum(groups[user] == "new" for user in evaluated)
+    with pytest.raises(ValueError, match="groups names none of the evaluated users"):
         pm.evaluate(prefs, groups={"nobody": "new"}, **how)
     with pytest.raises(TypeError, match="groups must be a dict"):
         pm.evaluate(prefs, groups=[1, 2], **how)

@@ -115,8 +115,8 @@ def test_rankings_are_not_clicks():
         pm.evaluate(pm.Preferences.from_rankings([[1, 2]]), method="pseudo")
 
 
-def test_the_fit_that_is_judged_is_the_one_that_a_user_gets():
-    """Probabilities are those of `fit`, not corrected by the clicks that they are judged on."""
+def test_the_fit_that_is_evaluated_is_the_one_that_a_user_gets():
+    """Probabilities are those of `fit`, not corrected by the clicks that they are evaluated on."""
     prefs = pm.simulate_clicks(300, 12, 12, 5, min_clicks=4, rng=1).preferences
     rows = {user: prefs.items[prefs.clicks_of(user)].tolist() for user in range(300)}
     early = pm.Preferences.from_clicks({u: items[2:] for u, items in rows.items()}, items=range(12))
@@ -129,20 +129,20 @@ def test_the_fit_that_is_judged_is_the_one_that_a_user_gets():
     assert not found.posterior.settings["options"]["held_out"]
 
 
-def test_a_fit_is_judged_by_the_question_it_answers():
+def test_a_fit_is_evaluated_by_the_question_it_answers():
     rows = [(user, item, item) for user in range(60) for item in range(user % 5, 8)]
     users, items, times = (list(column) for column in zip(*rows, strict=True))
     table = {"user": users, "item": items}
     how = {"hide": 2, "k": 2, "method": "pseudo", "alpha": 3.0, "n_draws": 5, "rng": 1}
     timed = quietly(pm.Preferences.from_clicks(table | {"time": times}), **how)
-    assert timed.judged.by == "each user's last 2 clicks"
-    assert "judged on each user's last 2 clicks, hidden from it" in repr(timed)
+    assert timed.evaluated.by == "each user's last 2 clicks"
+    assert "evaluated on each user's last 2 clicks, hidden from it" in repr(timed)
     plain = quietly(pm.Preferences.from_clicks(table), **how)
-    assert plain.judged.by == "2 clicks of each user, chosen at random"
-    assert plain.judged.by in plain.summary()
+    assert plain.evaluated.by == "2 clicks of each user, chosen at random"
+    assert plain.evaluated.by in plain.summary()
 
 
-def judged(scores, **options):
+def evaluated(scores, **options):
     """Users who click the first items most, by scores of the items."""
     rng = np.random.default_rng(1)
     clicked = rng.random((400, 12)) < np.linspace(0.9, 0.1, 12)
@@ -161,7 +161,7 @@ def judged(scores, **options):
 
 
 def test_a_verdict_says_that_popularity_is_better():
-    found = judged(np.arange(12.0), calibrate=False)
+    found = evaluated(np.arange(12.0), calibrate=False)
     assert found.accuracy < found.popularity
     assert found.verdict.answer == "no"
     assert found.verdict.words.startswith(f"Below popularity, which had {found.popularity:.1%} hit")
@@ -170,7 +170,7 @@ def test_a_verdict_says_that_popularity_is_better():
 
 
 def test_a_verdict_says_how_far_probabilities_are_off():
-    sure = judged(-np.arange(12.0) - 0.5 * (np.arange(12) == 11), alpha=100.0, calibrate=False)
+    sure = evaluated(-np.arange(12.0) - 0.5 * (np.arange(12) == 11), alpha=100.0, calibrate=False)
     off = f"off by {100 * sure.calibration.error:.1f} points"
     assert sure.calibration.error > 0.1
     assert sure.verdict.answer == "no"
@@ -178,7 +178,7 @@ def test_a_verdict_says_how_far_probabilities_are_off():
     assert off in sure._repr_html_()
 
 
-def test_logs_of_one_visit_each_are_judged_by_last_clicks_and_few_users_tell_nothing():
+def test_logs_of_one_visit_each_are_evaluated_by_last_clicks_and_few_users_tell_nothing():
     """Hardly anybody has clicks before and after a date."""
     rng = np.random.default_rng(1)
     visits = np.sort(rng.random(300)) * 1e7
@@ -190,14 +190,14 @@ def test_logs_of_one_visit_each_are_judged_by_last_clicks_and_few_users_tell_not
     users, items, times = zip(*rows, strict=True)
     clicks = pm.Preferences.from_clicks({"user": users, "item": items, "time": times})
     usual = pm.evaluate(clicks, k=3, method="personal", rng=1)
-    assert usual.judged.by == "each user's last 10 clicks"
+    assert usual.evaluated.by == "each user's last 10 clicks"
     assert usual.n_users == 300
     cut = pm.evaluate(clicks, k=3, method="personal", split="time", rng=1)
     assert cut.n_users < 30
     assert cut.verdict.answer == "with care"
     assert cut.verdict.words.startswith("Too few users to tell")
     same = pm.Preferences.from_clicks({"user": users, "item": items, "time": [5.0] * len(users)})
-    assert "at random" in pm.evaluate(same, k=3, method="personal", rng=1).judged.by
+    assert "at random" in pm.evaluate(same, k=3, method="personal", rng=1).evaluated.by
 
 
 def test_small_probabilities_that_are_a_quarter_too_low_are_said():

@@ -1,4 +1,4 @@
-"""A fit is judged by a fit of its own options to less."""
+"""A fit is evaluated by a fit of its own options to less."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Who is judged, by which clicks, and that the result says so."""
+"""Who is evaluated, by which clicks, and that the result says so."""
 
 import numpy as np
 import pytest
@@ -32,9 +32,9 @@ def test_the_last_clicks_of_those_who_have_more_are_hidden(prefs):
     found = trial(prefs, "last")
     assert words_of(found.hidden) == ["cd", "bc", "", "", "gh"]
     assert words_of(found.shown) == ["ab", "a", "ab", "ab", "abcdef"]
-    assert found.judged.tolist() == [0, 1, 4]
+    assert found.evaluated.tolist() == [0, 1, 4]
     assert str(found.who) == (
-        "3 of 5 users judged; not judged: 2 with 2 clicks or fewer (lower hide to judge them)"
+        "3 of 5 users evaluated; not evaluated: 2 with 2 clicks or fewer (lower hide to judge them)"
     )
     assert found.who.by == "each user's last 2 clicks"
 
@@ -42,11 +42,13 @@ def test_the_last_clicks_of_those_who_have_more_are_hidden(prefs):
 def test_all_clicks_from_a_time_on_are_hidden(prefs):
     found = trial(prefs, "time", at=4)
     assert words_of(found.shown) == ["abcd", "ab", "", "ab", ""]
-    assert found.judged.tolist() == [1]
+    assert found.evaluated.tolist() == [1]
     assert found.who.others == {"without a click before 4": 2, "without a click after it": 2}
     assert found.windows.tolist() == [1]
     assert trial(prefs, "time", share=0.3).hidden.times.min() == 9  # 6 of 19
-    with pytest.raises(ValueError, match="no user can be judged by all clicks from 10 on: 1 with"):
+    with pytest.raises(
+        ValueError, match="no user can be evaluated by all clicks from 10 on: 1 with"
+    ):
         trial(prefs.take([0, 2]), "time", at=10)
 
 
@@ -54,7 +56,7 @@ def test_a_test_set_of_ones_own(prefs, tmp_path):
     later = {"ann": ["a", "e", "zz"], "fay": ["a"], "dan": ["c"], "cat": ["a"]}
     found = trial(prefs, test=later)
     assert words_of(found.hidden) == ["e", "", "", "c", ""]
-    assert found.judged.tolist() == [0, 3]
+    assert found.evaluated.tolist() == [0, 3]
     assert found.who.others == {
         "in test, but not in prefs": 1,
         "without a new click in test": 3,
@@ -86,7 +88,7 @@ def test_names_of_a_file_may_be_numbers(tmp_path):
         ({"split": "time", "at": 99}, "the split at 99 leaves nothing to judge by: the times are"),
         (
             {"split": "last", "test": {"ann": ["a"]}},
-            "test already says what is judged: leave out split=",
+            "test already says what is evaluated: leave out split=",
         ),
         ({"split": "last", "hide": 9}, "no user has more than 9 clicks to hide; the most is 8"),
     ],

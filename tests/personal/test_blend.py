@@ -349,14 +349,14 @@ def test_small_data_have_one_regression(n_users, n_items, words):
     assert found.settings["options"]["ridge"] > 0
 
 
-def test_some_users_are_judged():
+def test_some_users_are_evaluated():
     rng = np.random.default_rng(1)
     assert len(sample_of(np.arange(9000), rng, 2500)) == 2500
     assert sample_of(np.arange(30), rng, 50).tolist() == list(range(30))
     assert [splits_for(n) for n in (200, 1000, 9000)] == [(5, 2500), (1, 5000), (1, 2500)]
 
 
-def test_with_many_items_the_best_by_each_part_are_judged(monkeypatch):
+def test_with_many_items_the_best_by_each_part_are_evaluated(monkeypatch):
     """A hidden item that is among them has the rank that it has among all."""
     prefs = mixed_tastes(300, 40)
     users, products = scorable(prefs)[:60], AllProducts(prefs, Threads(2))

@@ -121,8 +121,8 @@ def test_a_share_says_how_far_ahead_is_looked(drifting):
     for wrong in (0.0, 1.0, float("nan")):
         with pytest.raises(ValueError, match="calibrate must be"):
             pm.fit(drifting.shown, "personal", calibrate=wrong, **how)
-    judged = pm.evaluate(drifting.shown, method="personal", split="time", share=0.4, **how)
-    assert 0.3 < judged.posterior.settings["options"]["later_share"] <= 0.5
+    evaluated = pm.evaluate(drifting.shown, method="personal", split="time", share=0.4, **how)
+    assert 0.3 < evaluated.posterior.settings["options"]["later_share"] <= 0.5
 
 
 def test_a_date_that_divides_few_users_is_replaced_by_the_last_clicks():

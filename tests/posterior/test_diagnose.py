@@ -266,7 +266,7 @@ def test_a_yes_never_stands_beside_a_warning(name):
     assert all(message.check.row() in flagged for message in caught)
 
 
-def test_a_personal_fit_is_judged_by_its_probabilities():
+def test_a_personal_fit_is_evaluated_by_its_probabilities():
     fit = pm.fit(pm.simulate_clicks(60, 10, 5, rng=1).preferences, "personal", calibrate=False)
     assert fit.verdict().answer == "with care"
     assert "pm.evaluate" in fit.verdict().advice
@@ -282,7 +282,7 @@ def test_a_personal_fit_is_judged_by_its_probabilities():
         (0.05, 0.01, "no", "Below popularity, which had 10.0% hits."),
     ],
 )
-def test_recommendations_are_judged_by_hits_and_calibration(hits, error, answer, first):
+def test_recommendations_are_evaluated_by_hits_and_calibration(hits, error, answer, first):
     checks = [
         check_hits(hits, 0.01, 0.1),
         check_calibration("later clicks", hits, 0.01, 0.3, error),

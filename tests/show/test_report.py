@@ -274,7 +274,7 @@ def test_an_evaluation_is_shown_with_its_numbers(clustered, evaluation, tmp_path
     text = Reader(write(clustered, tmp_path, evaluation=evaluation)).words()
     assert f"{percent(evaluation.accuracy)} were right" in text
     assert f"off by {100 * evaluation.calibration.error:.1f} points on average" in text
-    assert f"judged on {evaluation.judged.by}, hidden from it" in text
+    assert f"evaluated on {evaluation.evaluated.by}, hidden from it" in text
     table = evaluation.calibration
     for said, true, count in zip(table.stated, table.observed, table.counts, strict=True):
         assert f"{percent(said)} {percent(true)} {count}" in text
@@ -294,7 +294,7 @@ def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path
     assert "with care" in text
     checked = Reader(write(personal, tmp_path, evaluation=evaluation)).words()
     assert "probabilities are off by" in checked
-    assert f"Measured on {evaluation.judged.by}, hidden from the fit" in checked
+    assert f"Measured on {evaluation.evaluated.by}, hidden from the fit" in checked
 
 
 def test_the_headline_says_what_comes_first(tmp_path):

@@ -2,14 +2,14 @@
 
 from .check import CalibrationCheck, check
 from .evaluate import evaluate
-from .figures import Calibration, Evaluation, Figure, Judged, Scores
+from .figures import Calibration, Evaluated, Evaluation, Figure, Scores
 
 __all__ = [
     "Calibration",
     "CalibrationCheck",
+    "Evaluated",
     "Evaluation",
     "Figure",
-    "Judged",
     "Scores",
     "check",
     "evaluate",

@@ -89,7 +89,7 @@ def _best(seen: Clicks, weights: NDArray[np.float64], k: int) -> NDArray[np.int6
     return items
 
 
-# By name, as they are reported: from the clicks seen by those who are judged and by all, the number
+# By name, as they are reported: from the clicks seen by those evaluated and by all, the number
 # of items and the source of randomness to the items, or to None where there are too many.
 Baseline = Callable[[Clicks, Clicks, int, np.random.Generator], NDArray[np.int64] | None]
 BASELINES: dict[str, Baseline] = {

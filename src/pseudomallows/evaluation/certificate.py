@@ -15,7 +15,7 @@ from ..posterior.diagnose import Check
 
 Floats = NDArray[np.float64]
 LEAST_USERS, LEAST_SHARE = 50, 0.02  # behind a cell that matters, and of all recommendations
-LEAST_JUDGED = 30  # to say anything: the usual least number for a normal interval of a mean
+LEAST_EVALUATED = 30  # to say anything: the usual least number for a normal interval of a mean
 TOLERANCE = 0.01  # an error of the mean that nobody minds, of probabilities of 0.2 or more
 RELATIVE_FROM = 0.2  # below, tolerances shrink in proportion: 5 % of the mean
 N_ERRORS = 3.0  # standard errors that are allowed: of a dozen cells one is off by two by chance

@@ -14,7 +14,7 @@ from ..personal.personal_fit import Fit, check_fit
 from ..rankings import check_count
 from ..recommendations.recommend import Recommendations, recommend
 from .certificate import (
-    LEAST_JUDGED,
+    LEAST_EVALUATED,
     RELATIVE_FROM,
     Cell,
     certificate_of,
@@ -97,7 +97,7 @@ class CalibrationCheck:
     @property
     def answer(self) -> str:
         """ "yes", "no", or "too few" users to tell."""
-        if self.n_users < LEAST_JUDGED:
+        if self.n_users < LEAST_EVALUATED:
             return "too few"
         is_right = self._is_mean_right and self.worst_bin is None and self.worst_cell is None
         return "yes" if is_right else "no"
@@ -144,7 +144,7 @@ class CalibrationCheck:
         )
         gap = f"the difference is {low:+.1f} to {high:+.1f} points"
         if self.answer == "too few":
-            return f"Too few users to tell: {seen}; wait for {LEAST_JUDGED} users or more."
+            return f"Too few users to tell: {seen}; wait for {LEAST_EVALUATED} users or more."
         if self.answer == "yes":
             return f"The probabilities are still right: {seen}; {gap}."
         way = "too low" if self.observed > self.stated else "too high"

@@ -33,7 +33,7 @@ from ..sampling.reproduce import fit_options
 from .baselines import BASELINES
 from .certificate import certificate_of, groups_of
 from .check import LARGEST_WINDOW, observed_of, recommend_ahead
-from .figures import Evaluation, Judged, calibrate, scores_of
+from .figures import Evaluated, Evaluation, calibrate, scores_of
 
 ALWAYS = ("alpha", "progress", "checkpoint")  # arguments of `fit` that say nothing of the method
 SPLITS = ("random", "last", "time")
@@ -59,10 +59,10 @@ def evaluate(
 ) -> Evaluation:
     """Hide clicks, fit the rest, and see which recommendations were among the hidden ones.
 
-    The fit that is judged is the one that :func:`fit` returns for the clicks that are not hidden,
-    with the same method and options. With times, and without `calibrate`, "personal" is fitted for
+    The fit that is evaluated is the one that :func:`fit` returns for the clicks not hidden, with
+    the same method and options. With times, and without `calibrate`, "personal" is fitted for
     the question that the split asks: what comes after a date, next in this visit, or at random. The
-    result says which clicks were hidden, how many users were judged and why others were not, and
+    result says which clicks were hidden, how many users were evaluated and why others were not, and
     gives a verdict.
 
     Parameters
@@ -71,7 +71,7 @@ def evaluate(
         All clicks; with `test`, the clicks to learn from.
     hide : int, optional
         How many clicks to hide from each user who has more than that, default 10. Other users
-        are only learnt from, not judged.
+        are only learnt from, not evaluated.
     k : int, optional
         Recommendations for each user, at most all items that a user has not seen; default 10, or
         all of these if they are fewer. The stated probabilities are about the next `hide` ranks,
@@ -110,8 +110,8 @@ def evaluate(
     >>> result = evaluate(data.preferences, k=2, method="mcmc", truth=data.rankings, rng=1)
     >>> result.calibration.error < 0.05
     True
-    >>> print(result.judged)
-    200 of 200 users judged
+    >>> print(result.evaluated)
+    200 of 200 users evaluated
     """
     prefs = check_clicks(prefs)
     check_local(executor, "evaluate")
@@ -131,7 +131,7 @@ def evaluate(
         options = _for_split(trial, split, options)
     if method != "personal" and (options.get("distance") or "footrule") not in WITH_SUMS:
         options = options | {"keep_latent": True}  # which answers users there
-    of_groups = groups_of(groups, trial.shown.users[trial.judged])
+    of_groups = groups_of(groups, trial.shown.users[trial.evaluated])
     posterior = fit(trial.shown, method, rng=rng, executor=executor, **options)
     best = trial.recommend(posterior, executor)
     return _score(trial, posterior, best, n_bins, rng, of_groups)
@@ -142,8 +142,8 @@ def _usual_split(prefs: Clicks, hide: int | None) -> str:
     if hide is not None:
         return "last"
     parts = split_at(prefs, time_of_share(prefs, LATER_SHARE))
-    n_judged = int(((parts.shown.n_clicks > 0) & (parts.hidden.n_clicks > 0)).sum())
-    return "time" if n_judged >= LEAST_SPANNING else "last"
+    n_evaluated = int(((parts.shown.n_clicks > 0) & (parts.hidden.n_clicks > 0)).sum())
+    return "time" if n_evaluated >= LEAST_SPANNING else "last"
 
 
 def _for_split(trial: Trial, split: str | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _score(
     of_groups: tuple[NDArray[np.int64], list[str]] | None,
 ) -> Evaluation:
     """How often the recommendations were right, and those of the baselines."""
-    hidden, seen = trial.hidden.take(trial.judged), trial.shown.take(trial.judged)
+    hidden, seen = trial.hidden.take(trial.evaluated), trial.shown.take(trial.evaluated)
     stated, observed = best.probabilities, observed_of(best.items, hidden, trial.windows)
     is_item, scores = ~np.isnan(observed), scores_of(best.items, hidden)
     lists = {name: make(seen, trial.shown, trial.k, rng) for name, make in BASELINES.items()}
@@ -211,11 +211,11 @@ def _score(
         accuracy_error=scores.accuracy.error,
         popularity=baselines["popularity"].accuracy.value,
         calibration=calibrate(stated[is_item], observed[is_item], n_bins),
-        n_users=len(trial.judged),
+        n_users=len(trial.evaluated),
         recommendations=best,
         posterior=posterior,
         scores=scores,
-        judged=trial.who,
+        evaluated=trial.who,
         baselines=baselines,
         certificate=certificate_of(
             np.where(is_item, stated, np.nan),
@@ -243,7 +243,7 @@ def evaluate_again(posterior: Fit, hide: int | None, k: int | None, **more: Any)
     if isinstance(posterior, PersonalFit):
         given.pop("distance", None)  # that of the consensus of all
         if posterior.settings["options"].get("calibration") == "cut":
-            hide = None  # it is judged by what it is for: all clicks after a date
+            hide = None  # it is evaluated by what it is for: all clicks after a date
         given["ridge"] = posterior.settings["options"]["ridge"]  # None: a blend, learnt again
     else:
         given["n_clusters"] = posterior.n_clusters
@@ -253,19 +253,19 @@ def evaluate_again(posterior: Fit, hide: int | None, k: int | None, **more: Any)
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What is learnt from, who is judged (rows), and what is right: the clicks that are hidden."""
+    """What is learnt from, who is evaluated (rows), and what is right: the hidden clicks."""
 
     shown: Clicks
     hidden: Clicks
-    judged: NDArray[np.int64]
+    evaluated: NDArray[np.int64]
     k: int
-    windows: NDArray[np.int64]  # of each who is judged: the probability is about so many next
-    who: Judged
+    windows: NDArray[np.int64]  # of each who is evaluated: the probability is about so many next
+    who: Evaluated
 
     def recommend(self, posterior: Fit, executor: Executor | None) -> Recommendations:
-        """The recommendations to those who are judged."""
+        """The recommendations to those who are evaluated."""
         return recommend_ahead(
-            posterior, self.shown.users[self.judged], self.windows, self.k, executor
+            posterior, self.shown.users[self.evaluated], self.windows, self.k, executor
         )
 
 
@@ -290,7 +290,7 @@ def make_trial(
     by = {"test": test, "truth": truth, f"split={split!r}": split}
     asked = [name for name, value in by.items() if value is not None]
     if len(asked) > 1:
-        raise ValueError(f"{asked[0]} already says what is judged: leave out {asked[1]}")
+        raise ValueError(f"{asked[0]} already says what is evaluated: leave out {asked[1]}")
     if truth is not None:
         return _by_truth(prefs, truth, k)
     if test is not None:
@@ -364,18 +364,18 @@ def _make(
     n_strangers: int = 0,
 ) -> Trial:
     sizes = split.hidden.n_clicks
-    judged = np.flatnonzero((sizes > 0) & (split.shown.n_clicks > 0))
+    evaluated = np.flatnonzero((sizes > 0) & (split.shown.n_clicks > 0))
     others = {reason: count for reason, count in reasons.items() if count}
-    if not len(judged):
+    if not len(evaluated):
         why = "; ".join(f"{count:,} {reason}" for reason, count in others.items())
-        raise ValueError(f"no user can be judged by {words}: {why}")
+        raise ValueError(f"no user can be evaluated by {words}: {why}")
     if window is None:  # as many as come later
-        windows = np.minimum(sizes[judged], LARGEST_WINDOW)
+        windows = np.minimum(sizes[evaluated], LARGEST_WINDOW)
     else:
-        windows = np.full(len(judged), window)
-    k = check_k(k, split.shown.take(judged))
-    who = Judged(words, len(judged), split.shown.n_users + n_strangers, others)
-    return Trial(*split, judged, k, windows, who)
+        windows = np.full(len(evaluated), window)
+    k = check_k(k, split.shown.take(evaluated))
+    who = Evaluated(words, len(evaluated), split.shown.n_users + n_strangers, others)
+    return Trial(*split, evaluated, k, windows, who)
 
 
 def _by_truth(prefs: Clicks, truth: ArrayLike, k: int | None) -> Trial:
@@ -390,7 +390,7 @@ def _by_truth(prefs: Clicks, truth: ArrayLike, k: int | None) -> Trial:
     owners, codes = np.nonzero((rankings > n_clicks) & (rankings <= n_clicks + k))
     starts = np.searchsorted(owners, np.arange(prefs.n_users + 1))
     right = Clicks(prefs.weights, prefs.users, prefs.items, starts, codes.astype(np.int32))
-    words = Judged(f"the {k} true ranks after the clicks", prefs.n_users, prefs.n_users, {})
+    words = Evaluated(f"the {k} true ranks after the clicks", prefs.n_users, prefs.n_users, {})
     rows = np.arange(prefs.n_users)
     return Trial(prefs, right, rows, k, np.full(len(rows), k), words)
 

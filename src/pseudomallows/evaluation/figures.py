@@ -15,7 +15,7 @@ from ..markup import Markup, bar, card, reliability, table
 from ..personal.personal_fit import GOOD_CALIBRATION, Fit
 from ..posterior.diagnose import Check, Verdict
 from .baselines import BASELINES
-from .certificate import LEAST_JUDGED, Cell, check_cells, is_mean_right, table_of
+from .certificate import LEAST_EVALUATED, Cell, check_cells, is_mean_right, table_of
 
 if TYPE_CHECKING:
     from ..recommendations.recommend import Recommendations
@@ -64,7 +64,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Scores:
-    """How good lists of recommendations are, each a mean over the users who are judged.
+    """How good lists of recommendations are, each a mean over the users who are evaluated.
 
     Attributes
     ----------
@@ -88,28 +88,28 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Who is judged, and by what.
+class Evaluated:
+    """Who is evaluated, and by what.
 
     Attributes
     ----------
     by : str
         The clicks that are right, in words.
-    n_judged, n_users : int
-        The users who are judged, of how many.
+    n_evaluated, n_users : int
+        The users who are evaluated, of how many.
     others : dict
-        ``others[reason]`` is how many users are not judged, and why.
+        ``others[reason]`` is how many users are not evaluated, and why.
     """
 
     by: str
-    n_judged: int
+    n_evaluated: int
     n_users: int
     others: dict[str, int]
 
     def __str__(self) -> str:
-        who = f"{self.n_judged:,} of {self.n_users:,} users judged"
+        who = f"{self.n_evaluated:,} of {self.n_users:,} users evaluated"
         why = "; ".join(f"{count:,} {reason}" for reason, count in self.others.items())
-        return f"{who}; not judged: {why}" if why else who
+        return f"{who}; not evaluated: {why}" if why else who
 
 
 def hits_of(items: NDArray[np.int64], right: Clicks) -> NDArray[np.float64]:
@@ -198,8 +198,8 @@ class Evaluation:
     certificate : list of Cell
         Stated and observed by the user's number of clicks, by how often the items are clicked, and
         by how far ahead, each with a 95 % interval. The verdict looks at the worst of them.
-    judged : Judged
-        Who is judged, and why others are not.
+    evaluated : Evaluated
+        Who is evaluated, and why others are not.
     """
 
     accuracy: float
@@ -210,7 +210,7 @@ class Evaluation:
     recommendations: Recommendations
     posterior: Fit
     scores: Scores
-    judged: Judged
+    evaluated: Evaluated
     baselines: dict[str, Scores] = field(default_factory=dict)
     certificate: list[Cell] = field(default_factory=list)
 
@@ -219,11 +219,11 @@ class Evaluation:
         """Whether to trust the recommendations and their probabilities: answer, words, advice."""
         table = self.calibration
         stated = float(np.average(table.stated, weights=table.counts))
-        if self.n_users < LEAST_JUDGED:
-            return Verdict.of([check_judged(self.n_users)])
+        if self.n_users < LEAST_EVALUATED:
+            return Verdict.of([check_evaluated(self.n_users)])
         hits = check_hits(self.accuracy, self.accuracy_error, self.popularity)
         figures = self.accuracy, self.accuracy_error, stated, table.error
-        mean = check_calibration(self.judged.by, *figures)
+        mean = check_calibration(self.evaluated.by, *figures)
         return Verdict.of([hits, mean, check_cells(self.certificate)])
 
     def figures(self) -> dict[str, Any]:
@@ -235,9 +235,9 @@ class Evaluation:
             "accuracy_error": self.accuracy_error,
             "popularity": self.popularity,
             "n_users": self.n_users,
-            "hidden": self.judged.by,
-            "all_users": self.judged.n_users,
-            "not_judged": self.judged.others,
+            "hidden": self.evaluated.by,
+            "all_users": self.evaluated.n_users,
+            "not_evaluated": self.evaluated.others,
             "method": self.posterior.method,
             "n_clusters": self.posterior.n_clusters,
             "scores": {name: asdict(scores) for name, scores in columns.items()},
@@ -263,17 +263,18 @@ class Evaluation:
         return (
             f"Evaluation(accuracy {self.accuracy:.1%} ± {self.accuracy_error:.1%}, "
             f"{', '.join(rivals)}, calibration error {self.calibration.error:.3f}; "
-            f"{self.judged})\n{self.verdict.answer}: {self.verdict.words}"
+            f"{self.evaluated})\n{self.verdict.answer}: {self.verdict.words}"
         )
 
     def summary(self) -> str:
         """All of it in words, as the command prints it."""
         columns = {"this fit": self.scores} | self.baselines
-        verdict, names = self.verdict, {"ndcg": "NDCG", "mrr": "MRR"}
+        verdict, recs = self.verdict, self.recommendations
+        names = {"ndcg": "NDCG", "mrr": "MRR"}
         lines = [
             f"{verdict.answer}: {verdict.words} {verdict.advice}".rstrip(),
-            f"hidden: {self.judged.by}; {self.recommendations.items.shape[1]} recommendations each",
-            str(self.judged),
+            f"hidden: {self.evaluated.by}; {recs.items.shape[1]} recommendations each",
+            str(self.evaluated),
             " " * 10 + "".join(f"{name:>18}" for name in columns),
         ]
         for key in ("accuracy", "recall", "ndcg", "mrr", "coverage"):
@@ -299,11 +300,11 @@ class Evaluation:
         return card("Evaluation", words, table(["items", "right"], rows), picture)
 
 
-def check_judged(n_users: int) -> Check:
+def check_evaluated(n_users: int) -> Check:
     """Are there users enough to say anything?"""
-    words = f"Too few users to tell: {n_users:,} could be judged."
+    words = f"Too few users to tell: {n_users:,} could be evaluated."
     advice = "Judge more of them: lower hide, or hide each user's last clicks (split='last')."
-    figures = ("users", n_users, LEAST_JUDGED, "with care")
+    figures = ("users", n_users, LEAST_EVALUATED, "with care")
     return Check(*figures, words, advice, is_least=True, form=".0f")
 
 
@@ -335,7 +336,7 @@ def check_calibration(
     ):
         answer, meaning = "with care", f"they are too {'low' if gap > 0 else 'high'} on average"
     words = (
-        f"The fit that pm.fit gives, judged on {clicks}, hidden from it: {hits:.1%} of its "
+        f"The fit that pm.fit gives, evaluated on {clicks}, hidden from it: {hits:.1%} of its "
         f"recommendations were hits, {stated:.1%} were stated, and probabilities are off by "
         f"{100 * error:.1f} points on average: {meaning}."
     )

@@ -88,14 +88,14 @@ class UncorrectedWarning(UserWarning):
 
 
 class QuestionWarning(UserWarning):
-    """A fit is judged by another question than the one it was made for."""
+    """A fit is evaluated by another question than the one it was made for."""
 
-    def __init__(self, answers: str, judged_by: str, wanted: str):
-        self.answers, self.judged_by = answers, judged_by
+    def __init__(self, answers: str, evaluated_by: str, wanted: str):
+        self.answers, self.evaluated_by = answers, evaluated_by
         super().__init__(
-            f"the probabilities of this fit are about {answers}, and it is judged by {judged_by}: "
-            f"both its hits and its probabilities may be far off. Leave out calibrate=, or give "
-            f"calibrate={wanted!r}"
+            f"the probabilities of this fit are about {answers}, and it is evaluated by "
+            f"{evaluated_by}: both its hits and its probabilities may be far off. Leave out "
+            f"calibrate=, or give calibrate={wanted!r}"
         )
 
 
