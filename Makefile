@@ -5,7 +5,7 @@ READY := .venv/ready
 DEMO := .venv/demo
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo docs paper test test-first test-second test-kernels test-slow coverage lint format constraints clean
+.PHONY: demo docs paper test test-first test-second test-third test-kernels test-slow coverage lint format constraints clean
 
 demo: $(DEMO)
 	@$(RUN) -m pseudomallows demo --out demo
@@ -21,18 +21,23 @@ paper: $(READY)
 		$(RUN) experiments/$$script.py $(if $(FULL),--full) $(if $(FORMAT),--format=$(FORMAT)) $${msweb:+"$$msweb"} || exit 1; done
 
 test: $(READY)
-	$(MAKE) --no-print-directory --output-sync=target -j2 lint docs test-first test-second test-kernels
+	$(MAKE) --no-print-directory --output-sync=target -j3 test-first test-second test-kernels test-third lint
 
-# The longest parts of `test`, two at a time: all that `pytest` would run, in two halves, and the kernels without
-# compilation, for their coverage.
+# The longest parts of `test`, three at a time, as some wait for processes and connections: all that `pytest` would
+# run, in three parts (tests/test_docs.py builds the pages), and the kernels without compilation, for their coverage.
+FIRST := laws personal sampling data
+SECOND := cli engines experiments recommendations web
 test-first: $(READY)
-	$(RUN) -m pytest -q --durations=40 tests/laws tests/personal tests/sampling tests/data
+	$(RUN) -m pytest -q --durations=40 $(addprefix tests/,$(FIRST))
 
 test-second: $(READY)
-	$(RUN) -m pytest -q --durations=40 tests src README.md docs $(addprefix --ignore=tests/,laws personal sampling data)
+	$(RUN) -m pytest -q --durations=40 $(addprefix tests/,$(SECOND))
+
+test-third: $(READY)
+	$(RUN) -m pytest -q --durations=40 tests src README.md docs $(addprefix --ignore=tests/,$(FIRST) $(SECOND))
 
 test-kernels: $(READY)
-	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run --source=src/pseudomallows/kernels -m pytest tests -q -p no:cacheprovider -m "kernel and not slow"
+	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run --source=src/pseudomallows/kernels -m pytest $(shell grep -rl --include=*.py mark.kernel tests) -q -p no:cacheprovider -m "kernel and not slow"
 	$(RUN) -m coverage report --include='src/pseudomallows/kernels/*' --fail-under=98 --show-missing
 
 # The coverage of all that is not compiled, by the whole fast suite; by hand, as it takes a while.
