@@ -31,9 +31,6 @@ def test_the_number_of_clusters_is_found():
     assert curve.chosen == 3
     assert curve.means.max() - curve.means[2] < 0.05  # of 34: more are as good, and no better
     assert len(curve.n_clusters) == curve.means.argmax() + 3  # two more, then it stops
-    posterior = quietly(full().preferences, "mcmc", n_clusters="auto", n_chains=2, rng=1)
-    assert posterior.n_clusters == 3
-    assert posterior.settings["curve"]["chosen"] == 3
 
 
 @pytest.mark.slow

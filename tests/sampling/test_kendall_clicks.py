@@ -76,7 +76,7 @@ def test_the_truth_is_found():
 
 
 def test_the_number_of_clusters_is_found():
-    prefs, _ = clicks_of(600, 12, [30.0, 40.0], seed=4)
+    prefs, _ = clicks_of(300, 12, [30.0, 40.0], seed=4)
     posterior = quietly(prefs, n_clusters="auto")
     assert posterior.n_clusters == 2
     assert posterior.settings["curve"]["chosen"] == 2
