@@ -126,9 +126,7 @@ CYCLES = Example("rankings", [[1, 2, 3], [2, 3, 1], [3, 1, 2]], "kendall")
 CAMPS = Example("rankings", [[1, 2, 3, 4], [2, 3, 4, 1]], "hamming")
 
 
-@pytest.mark.parametrize(
-    ("example", "weights"), [(CYCLES, [20] * 3), (CYCLES, [6, 8, 7]), (CAMPS, [6, 6])]
-)
+@pytest.mark.parametrize(("example", "weights"), [(CYCLES, [6, 8, 7]), (CAMPS, [6, 6])])
 def test_the_stated_error_is_that_of_the_evidence(example, weights):
     exact, prefs = Exact(example, weights=weights).evidence(), example.preferences(weights)
     options = {"n_draws": 100, "thin": 3, "warmup": 50, "alpha_prior": tuple(PRIOR)}
