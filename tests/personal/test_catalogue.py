@@ -39,26 +39,22 @@ def log(n_users=N_USERS):
 
 @pytest.fixture(scope="module")
 def fit():
-    return pm.fit(log(), "personal", calibrate=False, rng=1)
+    return pm.fit(log(), "personal", calibrate=False, rng=1, executor=Threads(1))
 
 
-def test_a_fit_needs_no_array_of_items_by_items(fit):
+def test_threads_leave_no_trace_and_need_no_array_of_items_by_items(fit):
     assert fit.is_sparse
     assert fit.item_weights.nnz < 100 * N_ITEMS
     assert fit.settings["distance"] == "kendall"
     assert fit.settings["options"]["parts"]
     tracemalloc.start()
-    pm.fit(log(), "personal", rng=1, calibrate=False)
+    again = pm.fit(log(), "personal", rng=1, calibrate=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * N_ITEMS**2  # 288 MB; of that, the table of often clicked items is half
     top = pm.recommend(fit, 10)
     mine = top.items // 100 == (log().codes[log().starts[:-1]] // 100)[:, None]
     assert mine.mean() > 0.9  # of the user's group
-
-
-def test_threads_leave_no_trace(fit):
-    again = pm.fit(log(), "personal", rng=1, executor=Threads(1), calibrate=False)
     assert (again.item_weights != fit.item_weights).nnz == 0
     assert (again.left == fit.left).all()
     assert again.settings["options"]["parts"] == fit.settings["options"]["parts"]
