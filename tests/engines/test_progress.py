@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+import types
 
 import pytest
 from numba.core import event
@@ -24,7 +25,13 @@ class Threads:
         if time.monotonic() - before < 2.3:
             time.sleep(0.05)
         return map(function, arguments)
-pm.choose_clusters(prefs, 8, rng=1, executor=Threads(), progress={progress})
+pm.choose_clusters(prefs, 2, rng=1, executor=Threads())
+assert time.monotonic() - before > 2.2
+"""
+QUIET = """
+sys.stderr.write("QUIET")
+before = time.monotonic()
+pm.choose_clusters(prefs, 2, rng=1, executor=Threads(), progress=False)
 assert time.monotonic() - before > 2.2
 """
 SCRIPT = """
@@ -34,10 +41,11 @@ pm.fit(prefs, "mcmc", n_draws=20, n_chains=2, rng=1, progress=True)
 """
 
 
-def seen_on_a_terminal(*arguments):
+def seen_on_a_terminal(script):
     """What a process writes on standard error, if that is a terminal."""
     mine, its = pty.openpty()
-    with subprocess.Popen(arguments, stderr=its, env=os.environ | {"TERM": "xterm"}) as process:
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stderr=its, env=os.environ | {"TERM": "xterm"}) as process:
         os.close(its)
         said = b""
         while True:
@@ -51,8 +59,9 @@ def seen_on_a_terminal(*arguments):
     return said.decode()
 
 
-def test_long_work_shows_a_bar_on_a_terminal_and_wipes_it():
-    said = seen_on_a_terminal(sys.executable, "-c", SLOW.format(progress=None))
+def test_long_work_shows_a_bar_on_a_terminal_and_wipes_it_unless_none_is_asked_for():
+    said, quiet = seen_on_a_terminal(SLOW + QUIET).split("QUIET")
+    assert quiet == ""
     assert "comparing numbers of clusters " in said
     assert " %, " in said
     assert " s left" in said
@@ -61,20 +70,12 @@ def test_long_work_shows_a_bar_on_a_terminal_and_wipes_it():
     assert set(said.split("\r")[-2]) == {" "}
 
 
-def test_nothing_is_shown_if_that_is_asked_for():
-    assert seen_on_a_terminal(sys.executable, "-c", SLOW.format(progress=False)) == ""
-
-
-def test_a_notebook_sees_the_bar():
+def test_a_notebook_sees_the_bar(monkeypatch, capsys):
     """By the name of its shell a notebook is known."""
-    shell = """
-import sys, types
-class ZMQInteractiveShell: pass
-sys.modules["IPython"] = types.SimpleNamespace(get_ipython=ZMQInteractiveShell)
-"""
-    script = [sys.executable, "-c", shell + SLOW.format(progress=None)]
-    done = subprocess.run(script, capture_output=True, text=True, check=True)
-    assert "comparing numbers of clusters " in done.stderr
+    shell = type("ZMQInteractiveShell", (), {})
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=shell))
+    exec(SLOW, {})
+    assert "comparing numbers of clusters " in capsys.readouterr().err
 
 
 def test_of_bars_within_each_other_the_innermost_is_shown(capsys):
