@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 import pseudomallows as pm
-from helpers import choose, interpreted, p_value
+from helpers import IS_COMPILED, choose, interpreted, p_value
 from law_cases import one_cluster
 from pseudomallows.kernels.footrule import latent_blocks as kernels
 from pseudomallows.kernels.streams import Streams
@@ -120,7 +120,7 @@ def latent_draws(row, alpha, n_draws, kernel=kernels.draw_latent):
 def test_latent_rankings_follow_the_exact_law(row):
     whole = naive.mallows(CONSENSUS.tolist(), 1.5)
     law = naive.normalise({r: whole[r] for r in naive.completions(row)})
-    draws, counts = latent_draws(row, 1.5, 4000)
+    draws, counts = latent_draws(row, 1.5, 2000)
     assert p_value(draws, law) > 1e-4
     drawn = np.stack([(draws == rank).sum(axis=0) for rank in range(1, 6)], axis=1)
     for item in range(5):
@@ -132,7 +132,7 @@ def test_latent_rankings_follow_the_exact_law(row):
 def test_latent_rankings_at_another_alpha_are_caught(row):
     whole = naive.mallows(CONSENSUS.tolist(), 1.5)
     law = naive.normalise({r: whole[r] for r in naive.completions(row)})
-    assert p_value(latent_draws(row, 3.5, 4000)[0], law) < 1e-6
+    assert p_value(latent_draws(row, 3.5, 2000)[0], law) < 1e-6
 
 
 @pytest.mark.kernel
@@ -186,7 +186,7 @@ def test_a_tie_of_all_the_rest_is_what_is_not_ranked():
 TIED = [[1, 1, 3, 3], [2, 2, 0, 0], [1, 2, 2, 4], [2, 1, 3, 4], [0, 0, 1, 0]]
 
 
-def ends_of_sweeps(alpha, n_starts=4000):
+def ends_of_sweeps(alpha, n_starts=4000 if IS_COMPILED else 2000):
     """Consensuses from the exact posterior at alpha = 1, one sweep each."""
     exact, rng = naive.posterior(TIED, 1.0), np.random.default_rng(2)
     law = make_law(pm.Preferences.from_rankings(TIED), pm.Threads(1))
