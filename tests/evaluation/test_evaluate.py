@@ -29,7 +29,7 @@ def test_calibration_compares_stated_with_observed():
     assert table.error == pytest.approx((0.05 + 2 * 0.35 + 0) / 4)
 
 
-@pytest.mark.parametrize("alpha", [1, 3, 5, 10])
+@pytest.mark.parametrize("alpha", [1, 10])
 def test_exact_probabilities_are_calibrated(alpha):
     data = pm.simulate_clicks(500, 50, alpha, rng=alpha)
     options = {"n_draws": 100, "n_chains": 1, "warmup": 100, "thin": 2}
@@ -40,7 +40,7 @@ def test_exact_probabilities_are_calibrated(alpha):
     assert result.accuracy >= result.popularity - result.accuracy_error
 
 
-@pytest.mark.parametrize("alpha", [1, 3, 5, 10])
+@pytest.mark.parametrize("alpha", [1, 10])
 @pytest.mark.parametrize("method", ["pseudo", "balanced"])
 def test_recommendations_are_as_good_as_popularity(method, alpha):
     data = pm.simulate_clicks(500, 50, alpha, rng=alpha)
