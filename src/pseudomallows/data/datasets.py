@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..distances.mallows import Mallows
 from ..engines.executors import interruptible
+from ..engines.memory import available_memory
 from ..rankings import as_rng, check_count, check_name, check_number
 from .blocks import Clicks, Rankings
 from .checks import check_memory
@@ -194,9 +195,9 @@ def _draw_rankings(
     """The consensus, or one for each cluster, the users' rankings and their clusters."""
     n_users, n_items = check_count(n_users, "n_users"), check_count(n_items, "n_items", 2)
     # Rankings are there four times on the way, with their order and what is shown of them.
-    check_memory(
-        4 * 4 * n_users * n_items, f"{n_users:,} users and {n_items:,} items", ": take fewer"
-    )
+    most = (available_memory() or 0) // (4 * 4 * n_items)
+    size = f"{n_users:,} users and {n_items:,} items"
+    check_memory(4 * 4 * n_users * n_items, size, f": at most {most:,} users fit")
     alphas: list[float] = np.atleast_1d(np.asarray(alpha)).tolist()
     if not alphas:
         raise ValueError("alpha must be a number, or one for each cluster, got none")
