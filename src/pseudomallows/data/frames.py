@@ -46,14 +46,14 @@ class Tabular(ABC):
         return make_frame(self.to_columns(), backend, self.backend)
 
 
-class Rows(list[dict[str, Any]]):
+class TableRows(list[dict[str, Any]]):
     """One dict a row; as text they are a table."""
 
     def __repr__(self) -> str:
         return plain(self[:N_PRINTED], max(len(self) - N_PRINTED, 0))
 
 
-def rows_of(columns: dict[str, Any]) -> Rows:
+def rows_of(columns: dict[str, Any]) -> TableRows:
     """One dict a row, of columns.
 
     >>> rows = rows_of({"item": ["tea", "rum"], "rank": [1, 2]})
@@ -63,7 +63,7 @@ def rows_of(columns: dict[str, Any]) -> Rows:
     rum      2)
     """
     lists = (list(each.tolist() if hasattr(each, "tolist") else each) for each in columns.values())
-    return Rows(dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
+    return TableRows(dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
 
 
 def backend_of(data: Any) -> str | None:

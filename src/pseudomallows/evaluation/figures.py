@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Clicks
-from ..data.frames import Rows, rows_of
+from ..data.frames import TableRows, rows_of
 from ..data.write import finite
 from ..markup import Markup, bar, card, reliability, table
 from ..personal.personal_fit import GOOD_CALIBRATION, Fit
@@ -35,7 +35,7 @@ class Calibration:
         """Expected calibration error: the mean gap, each bin by its number."""
         return float(np.average(np.abs(self.stated - self.observed), weights=self.counts))
 
-    def rows(self) -> Rows:
+    def rows(self) -> TableRows:
         """Stated, observed and count of each bin, by name."""
         return rows_of({"stated": self.stated, "observed": self.observed, "count": self.counts})
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..distances.tallies import Counts, Ranking, rank_tally
 from ..laws.full import FullLaw
 from ..scores import share_of_ranks
-from .pseudo import Chain, PseudoMallows, WeightedDraws
+from .pseudo import ConsensusChain, PseudoMallows, WeightedDraws
 from .summed_alpha import SummedAlpha
 
 Floats = NDArray[np.float64]
@@ -98,7 +98,7 @@ class Chains:
         chosen = rng.choice(len(draws.rankings), N_CHAINS, p=draws.weights)
         self._alphas, seeds = draws.alphas[chosen], rng.integers(2**63, size=N_CHAINS).tolist()
         starts = zip(draws.rankings[chosen], seeds, strict=True)
-        self._chains = [Chain(posterior.tally, state, seed) for state, seed in starts]
+        self._chains = [ConsensusChain(posterior.tally, state, seed) for state, seed in starts]
         # the chains may be twice as far from the best as any draw: the grid of alphas still holds
         least = posterior.tally.distance(posterior.best)
         most = 2 * int(posterior.distances(draws.rankings).max()) - least

@@ -468,7 +468,7 @@ class PseudoMallows:
         return unseen * most
 
 
-class Chain:
+class ConsensusChain:
     """An exact chain of the consensus: sweeps of swaps."""
 
     def __init__(self, tally: RankTally, state: Ranking, seed: int):

@@ -16,7 +16,7 @@ from ..rankings import (
     rank_randomly,
 )
 from ..scores import FLOOR, rank_divergence, share_of_ranks
-from .pseudo import Chain, PseudoMallows
+from .pseudo import ConsensusChain, PseudoMallows
 from .visit_orders import check_order, draw_v_ranking
 
 MOST_ITEMS = 20  # up to here by sums over 2^n sets of ranks: a million
@@ -276,7 +276,7 @@ def _reference(law: PseudoMallows, rng: np.random.Generator) -> NDArray[np.float
     if law.n_items <= MOST_ITEMS:
         posterior_by_subsets(law.posterior_weights, reference)
         return reference
-    chain = Chain(law.tally, law.tally.best(), int(rng.integers(2**63)))
+    chain = ConsensusChain(law.tally, law.tally.best(), int(rng.integers(2**63)))
     return share_of_ranks(np.array([chain.sweep(law.alpha) for _ in range(REFERENCE_DRAWS)]))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Clicks, clicks_matrix
-from ..data.frames import Rows
+from ..data.frames import TableRows
 from ..data.preferences import Preferences
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.correct import add_up_to
@@ -355,12 +355,12 @@ class PersonalFit(PersonalModel):
         """``ranking[item]`` is the item's rank by popularity; equal ones are in random order."""
         return (orderings_of(self.ties) + 1).astype(np.int32)
 
-    def most_clicked(self) -> Rows:
+    def most_clicked(self) -> TableRows:
         """The items by popularity, best first: rank, item, and the share of users who clicked it.
 
         This order serves users without clicks.
         """
-        return Rows(
+        return TableRows(
             {"rank": place + 1, "item": self.items[item], "share": float(self.popularity[item])}
             for place, item in enumerate(self.ties.tolist())
         )

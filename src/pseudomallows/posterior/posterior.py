@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..data.blocks import Clicks
-from ..data.frames import Rows, make_frame, rows_of
+from ..data.frames import TableRows, make_frame, rows_of
 from ..data.preferences import Preferences
 from ..engines.executors import all_cores
 from ..engines.memory import DENSE_ITEMS, check_table
@@ -112,7 +112,7 @@ class Posterior:
             words += f", {n_clusters} clusters; in calls, cluster 1 is cluster=0"
         return words
 
-    def _first(self) -> list[tuple[str, Rows]]:
+    def _first(self) -> list[tuple[str, TableRows]]:
         """The first items of the first clusters, under the name of the cluster."""
         if self.n_clusters == 1:
             return [("", self.summary(first=10))]
@@ -363,7 +363,7 @@ class Posterior:
 
     def summary(
         self, cluster: int = 0, probability: float = 0.95, first: int | None = None
-    ) -> Rows:
+    ) -> TableRows:
         """The CP consensus, best item first, with intervals and mean ranks: one dict an item, of
         the `first` items if that is given. It prints as a table."""
         columns = self._summary(cluster, probability)

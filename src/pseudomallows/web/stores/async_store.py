@@ -52,7 +52,7 @@ class Health:
             self._logged.clear()  # the next problem is another one, even if it is the same
 
 
-class NewClicks(NamedTuple):
+class PostedClicks(NamedTuple):
     """Clicks of a user to store, and where the request waits for all clicks of the user."""
 
     user: str
@@ -68,7 +68,7 @@ class AsyncStore:
 
     def __init__(self, store: Store):
         self.blocking, self.health = store, Health()
-        self._queue: queue.SimpleQueue[NewClicks | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[PostedClicks | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
         self._thread.start()
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="reader")
@@ -85,7 +85,7 @@ class AsyncStore:
         if self._queue.qsize() >= 10_000:  # some seconds of work
             raise ServiceError(503, "too many clicks are waiting for the store: try again", RETRY)
         clicks = [(user, item, time) for item, time in zip(items, times, strict=True)]
-        task = NewClicks(user, clicks, Future())
+        task = PostedClicks(user, clicks, Future())
         self._queue.put(task)
         try:
             async with asyncio.timeout(PATIENCE):
@@ -166,7 +166,7 @@ class AsyncStore:
                 for task in waited_for:
                     task.future.set_result(answers[task.user])
 
-    def _next_batch(self) -> list[NewClicks] | None:
+    def _next_batch(self) -> list[PostedClicks] | None:
         first = self._queue.get()
         if first is None:
             return None
@@ -183,7 +183,7 @@ class AsyncStore:
             n_pairs += len(task.clicks)
         return batch
 
-    def _store_batch(self, batch: list[NewClicks]) -> dict[str, list[str]]:
+    def _store_batch(self, batch: list[PostedClicks]) -> dict[str, list[str]]:
         clicks = list(itertools.chain.from_iterable(task.clicks for task in batch))
         if len(batch) > 1:
             # sorted: two processes take the rows in the same order, and never wait in a circle
