@@ -282,6 +282,20 @@ def test_pairs_to_compare_are_those_of_the_function(model, capsys):
     assert "no user is named 'nobody'" in capsys.readouterr().err
 
 
+def test_pairs_count_clusters_from_1_as_consensus_does(here, capsys):
+    prefs = pm.simulate_rankings(80, 5, [6.0, 6.0], rng=1).preferences
+    pm.fit(prefs, n_clusters=2, rng=1).save("two.pm")
+    posterior = pm.load("two.pm")
+    for cluster in (0, 1):
+        found = pm.next_pairs(posterior, n=3, cluster=cluster, rng=1).to_rows()
+        arguments = ["--n", 3, "--cluster", cluster + 1, "--seed", 1, "--json"]
+        assert run("pairs", "two.pm", *arguments) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert [(r["item"], r["other"]) for r in rows] == [(r["item"], r["other"]) for r in found]
+    assert run("pairs", "two.pm", "--cluster", 3) == 1
+    assert "--cluster must be in 1..2, got 3" in capsys.readouterr().err
+
+
 def test_check_says_what_the_function_says(model, capsys):
     """In words and as JSON; clicks of strangers are left out."""
     users, items = (pm.load(model).clicks.users[:40], pm.load(model).clicks.items)

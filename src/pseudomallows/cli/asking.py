@@ -56,9 +56,7 @@ def consensus(options: argparse.Namespace) -> int:
         rows = _most_clicked(options, posterior)
     else:
         one = options.cluster
-        if one is not None and one > posterior.n_clusters:
-            raise ValueError(f"--cluster must be in 1..{posterior.n_clusters}, got {one}")
-        every = range(posterior.n_clusters) if one is None else [one - 1]
+        every = range(posterior.n_clusters) if one is None else [_from_zero(posterior, one)]
         rows = [
             {"cluster": cluster + 1} | row
             for cluster in every
@@ -70,6 +68,13 @@ def consensus(options: argparse.Namespace) -> int:
     }
     _show(columns, options)
     return 0
+
+
+def _from_zero(posterior: Fit, cluster: int) -> int:
+    """The cluster as Python counts, from 0."""
+    if cluster > posterior.n_clusters:
+        raise ValueError(f"--cluster must be in 1..{posterior.n_clusters}, got {cluster}")
+    return cluster - 1
 
 
 def _most_clicked(options: argparse.Namespace, fitted: PersonalFit) -> list[dict[str, Any]]:
@@ -213,7 +218,7 @@ def _user_and_clicks(options: argparse.Namespace, posterior: Fit) -> tuple[Any, 
     MODEL,
     option("--n", "how many pairs (10)", count, 10),
     option("--user", "about a user whose latent rankings the model keeps"),
-    option("--cluster", "whose consensus; the first is 0 (0)", int, 0, metavar="N"),
+    option("--cluster", "whose consensus; the first is 1 (1)", count, 1),
     SEED,
     *TABLE,
 )
@@ -222,7 +227,8 @@ def pairs_to_compare(options: argparse.Namespace) -> int:
     check_table(options.out)
     posterior = load(options.model)
     user = None if options.user is None else name_like(posterior.users)(options.user)
-    pairs = next_pairs(posterior, user, options.n, cluster=options.cluster, rng=options.seed)
+    cluster = _from_zero(posterior, options.cluster)
+    pairs = next_pairs(posterior, user, options.n, cluster=cluster, rng=options.seed)
     _show(pairs.to_columns(4), options)
     return 0
 
