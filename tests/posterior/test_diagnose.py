@@ -217,6 +217,17 @@ def test_the_verdict_speaks_of_the_other_starts(chain):
         assert "best of 4 starts; the next, 3.0 log units behind, divides 81% of the users" in words
 
 
+def test_the_order_of_a_cluster_without_users_is_not_called_sound():
+    some = pm.Mallows(range(1, 7), 12).draw(20, rng=1)
+    with pytest.warns(pm.diagnostics.AlphaWarning, match="in cluster 2, so ignore its order"):
+        posterior = pm.fit(pm.Preferences.from_rankings(some), n_clusters=2, rng=1)
+    assert (posterior.labels == 0).all()
+    with pytest.warns(pm.diagnostics.AlphaWarning) as found:
+        pm.fit(pm.Preferences.from_rankings([[1, 2, 3, 4]] * 30), rng=1)
+    assert "the order is sound" in str(found[0].message)
+    assert "ignore" not in str(found[0].message)
+
+
 def test_the_worst_answer_comes_first_and_advice_is_given_once(chain):
     settings = chain.settings | {"unbounded": [0], "model_check": {"split": 0.9, "z": 9.0}}
     verdict = replace(chain, settings=settings).verdict()

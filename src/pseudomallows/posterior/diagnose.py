@@ -338,9 +338,13 @@ def check_alpha(posterior: Posterior) -> Check | None:
         for cluster, median in zip(clusters, medians, strict=True)
     )
     shown = f"median {medians[0]:.3g}" if posterior.n_clusters == 1 else shown
+    empty = [str(one + 1) for one in clusters if one not in posterior.labels]
+    sound = "the order is sound, probabilities are not."
+    if empty:
+        sound = f"no user is most likely in cluster {' or '.join(empty)}, so ignore its order."
     words = (
         f"The data put no upper limit on alpha ({shown}): one consensus agrees with all users, so "
-        "the prior alone decides how much they agree; the order is sound, probabilities are not."
+        f"the prior alone decides how much they agree; {sound}"
     )
     advice = "Use fewer clusters or give alpha." if posterior.n_clusters > 1 else "Give alpha."
     check = Check("clusters without a limit", len(clusters), 0, "with care", words, advice)
