@@ -297,6 +297,24 @@ def test_a_personal_model_has_no_consensus_to_show(browser, tmp_path):
             expect(page.locator("#n-clusters-part")).to_be_hidden()
 
 
+def test_a_personal_model_is_shown_before_its_consensus_is_learnt(browser, tmp_path):
+    rng = np.random.default_rng(1)
+    chosen = {f"u{user}": rng.choice(30, 8, replace=False).tolist() for user in range(80)}
+    pm.fit(pm.Preferences.from_clicks(chosen), rng=1).save(tmp_path / "m.pm")
+    asked = []
+    with serving(tmp_path / "m.pm") as service:
+        assert told_by(service, "model")["n_clusters"] == 1
+        with opened(browser, service) as page:
+            page.on("request", lambda request: asked.append(request.url.split("/")[-1]))
+            page.reload()
+            expect(page.locator("#knows")).to_contain_text("an order of preference for each user")
+            assert "model" in asked
+            assert "clusters" not in asked
+            page.click("nav a[href='#consensus']")
+            expect(page.locator("#consensus-words")).to_contain_text("the consensus of all users")
+            expect(page.locator("#heat-names bdi")).to_have_count(30)
+
+
 def test_the_address_leads_to_a_view_and_back(browser, service):
     with opened(browser, service, "consensus/2") as page:
         expect(page.locator("#cluster")).to_have_value("1")  # the service counts from 0

@@ -41,7 +41,8 @@ export async function refresh() {
   try {
     const found = await ask("model");
     if (model?.model === found.model && model?.n_clicks === found.n_clicks) return;
-    const answer = found.n_clusters > 0 ? await ask("clusters").catch(() => null) : null;
+    const asks = found.n_clusters > 0 && found.method !== "personal"; // which learns its consensus when asked
+    const answer = asks ? await ask("clusters").catch(() => null) : null;
     clusters = answer?.clusters ?? [];
     model = found;
     showTrouble(byId("model-trouble"), null);
