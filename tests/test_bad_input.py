@@ -107,6 +107,8 @@ CASES = [
     (lambda: pm.marginal_divergence([[1, 2]], [[1, 2]], weights=[1, 2]), "one number a draw"),
     # fit
     (lambda: pm.fit(RANKINGS), "prefs must be Preferences, got list: use pm.Preferences.from_"),
+    (lambda: pm.fit("survey.xlsx"), "or pm.read for a file"),
+    (lambda: pm.evaluate("log.csv"), "pm.read, pm.Preferences.from_clicks"),
     (fit(method="magic"), "method must be one of 'auto', 'pseudo', 'balanced', 'mcmc', 'matched', 'personal', got 'magic'"),
     (fit(distance="manhattan"), "distance must be one of 'footrule', 'spearman', 'kendall', 'cayley', 'hamming', 'ulam', got 'manhattan'"),
     (lambda: pm.Mallows([1, 2], 1, distance=None), "'hamming', 'ulam', got None"),

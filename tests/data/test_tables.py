@@ -70,7 +70,9 @@ def test_comparisons_by_other_names(store, header, rows):
 def test_a_column_of_judges_beside_votes_is_asked_about(store):
     rows = [("x", "y", "a", "en", "j"), ("y", "z", "b", "de", "k")]
     path = store("model_a,model_b,winner,language,judge", rows)
-    with pytest.raises(ValueError, match=r"'judge'.*columns=\{'user': 'judge'\}.*as_votes"):
+    with pytest.raises(
+        ValueError, match=r"'judge'.*columns=\{'user': 'judge'\} \(--columns user=judge\).*as_votes"
+    ):
         pm.read(path)
     told = pm.read(path, columns={"user": "judge"})
     assert told.users.tolist() == ["j", "k"]

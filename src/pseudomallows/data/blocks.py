@@ -407,7 +407,9 @@ def check_saved_weights(weights: NDArray[np.int64], what: str) -> None:
 def check_clicks(prefs: Any) -> Clicks:
     """Return `prefs`, or refuse anything but clicks."""
     if not isinstance(prefs, Clicks):
-        raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
+        raise TypeError(
+            f"prefs must be clicks (pm.read, pm.Preferences.from_clicks), got {prefs!r}"
+        )
     return prefs
 
 

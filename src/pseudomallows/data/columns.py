@@ -246,8 +246,8 @@ def _columns_of_pairs(names: Sequence[Hashable], words: list[str]) -> dict[str, 
         raise ValueError(
             f"beside the votes ({votes}) there is a column {str(name)!r}. If each {name} has a "
             "ranking of their own, name that column 'user', or read the file with "
-            f"columns={{'user': {name!r}}}; if each row is one vote, drop the column, or use "
-            ".as_votes() on the result"
+            f"columns={{'user': {name!r}}} (--columns user={name}); if each row is one vote, "
+            "drop the column, or use .as_votes() on the result in Python"
         )
     return columns
 

@@ -479,7 +479,7 @@ def check_preferences(prefs: Any) -> None:
         raise TypeError(
             f"prefs must be Preferences, got {type(prefs).__name__}: "
             "use pm.Preferences.from_rankings, from_orderings, from_clicks, from_pairs or "
-            "from_impressions"
+            "from_impressions, or pm.read for a file"
         )
 
 
