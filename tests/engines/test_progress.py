@@ -25,7 +25,7 @@ class Threads:
         if time.monotonic() - before < 2.3:
             time.sleep(0.05)
         return map(function, arguments)
-pm.choose_clusters(prefs, 2, rng=1, executor=Threads())
+pm.choose_clusters(prefs, 8, rng=1, executor=Threads())
 assert time.monotonic() - before > 2.2
 """
 QUIET = """
