@@ -109,19 +109,17 @@ def test_a_date_divides_the_clicks_to_learn_from(drifting):
     )
 
 
-def test_a_share_says_how_far_ahead_is_looked(drifting):
-    how = {"blend": False, "rng": 1}
-    near, far = (
-        pm.fit(drifting.shown, "personal", calibrate=share, **how) for share in (0.15, 0.5)
-    )
+def test_a_share_says_how_far_ahead_is_looked():
+    shown, how = hide_last(log(drifts=True, n_users=150), 3).shown, {"blend": False, "rng": 1}
+    near, far = (pm.fit(shown, "personal", calibrate=share, **how) for share in (0.15, 0.5))
     days = [fit.settings["options"]["days_ahead"] for fit in (near, far)]
     assert days[0] < days[1]
     assert far.question.endswith(f"within some {days[1]:.0f} days")
     assert "calibrate=0.5" in call_of(far)
     for wrong in (0.0, 1.0, float("nan")):
         with pytest.raises(ValueError, match="calibrate must be"):
-            pm.fit(drifting.shown, "personal", calibrate=wrong, **how)
-    evaluated = pm.evaluate(drifting.shown, method="personal", split="time", share=0.4, **how)
+            pm.fit(shown, "personal", calibrate=wrong, **how)
+    evaluated = pm.evaluate(shown, method="personal", split="time", share=0.4, **how)
     assert 0.3 < evaluated.posterior.settings["options"]["later_share"] <= 0.5
 
 
