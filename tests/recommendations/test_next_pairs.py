@@ -1,5 +1,6 @@
 """Which pairs to compare next: mutual information against enumeration."""
 
+import functools
 import itertools
 import math
 import sys
@@ -81,14 +82,19 @@ def test_other_distances_are_near_enumeration():
         assert np.allclose(found[pair], values, atol=0.03)
 
 
-def exact_gains(rankings, distance):
+def rankings_of(n_agree):
+    return n_agree * [[1, 2, 3, 4]] + [[2, 1, 3, 4]]
+
+
+@functools.cache
+def exact_gains(distance, n_agree):
     """Information of each pair, by sums over all consensuses and a fine grid of alpha."""
     laws = {}  # {(consensus, alpha): (posterior weight, {ranking: probability})}
     for alpha in np.arange(0.1, 40, 0.2).tolist():
         prior = alpha * math.exp(-alpha * (2 / 4 + 1 / 20))
         for consensus in naive.all_rankings(4):
             law = naive.mallows(consensus, alpha, distance)
-            weight = prior * math.prod(law[tuple(ranking)] for ranking in rankings)
+            weight = prior * math.prod(law[tuple(ranking)] for ranking in rankings_of(n_agree))
             laws[consensus, alpha] = weight, law
     total, gains = math.fsum(weight for weight, _ in laws.values()), {}
     for i, j in itertools.combinations(range(4), 2):
@@ -102,11 +108,10 @@ def exact_gains(rankings, distance):
 
 
 def stated_and_exact(distance, n_agree):
-    rankings = n_agree * [[1, 2, 3, 4]] + [[2, 1, 3, 4]]
-    prefs = pm.Preferences.from_rankings(rankings, items=list("abcd"))
+    prefs = pm.Preferences.from_rankings(rankings_of(n_agree), items=list("abcd"))
     posterior = pm.fit(prefs, "mcmc", n_draws=2000, rng=1, distance=distance)
     stated = {pair: gain for pair, (_, gain) in found_information(posterior).items()}
-    return stated, exact_gains(rankings, distance)
+    return stated, exact_gains(distance, n_agree)
 
 
 def largest_error(stated, exact):
