@@ -38,11 +38,6 @@ def test_the_number_of_clusters_of_clicks_is_found():
     assert pm.choose_clusters(clicked().preferences, rng=1).chosen == 3
 
 
-def test_one_population_is_not_cut_into_pieces():
-    data = pm.simulate_rankings(200, 10, 4, rng=2)
-    assert pm.choose_clusters(data.preferences, rng=1).chosen == 1
-
-
 @pytest.mark.parametrize("n_users", [1, 2, 5, 20])
 def test_tiny_data_have_one_cluster(n_users):
     prefs = pm.simulate_rankings(n_users, 6, 3, rng=1).preferences
@@ -100,8 +95,8 @@ def test_three_clusters_of_60_people_are_chosen_or_told(alpha):
         assert near[0] < LITTLE * np.ptp(curve.means[:3]) or curve.doubt
 
 
-def test_auto_checks_its_options_first_and_drops_those_without_effect():
-    prefs = pm.simulate_rankings(100, 6, 4, rng=2).preferences
+def test_auto_cuts_no_population_into_pieces_and_drops_options_without_effect():
+    prefs = pm.simulate_rankings(200, 10, 4, rng=2).preferences
     posterior = quietly(prefs, "mcmc", n_clusters="auto", share_prior=0.5, thin=2, rng=1)
     assert posterior.n_clusters == 1
     with pytest.raises(TypeError, match="has no option 'nchains'"):

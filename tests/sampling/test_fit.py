@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_bits_on_any_number_of_threads(method, top)
     assert (one.consensus == two.consensus).all()
     assert (one.alpha == two.alpha).all()
     assert (one.weights == two.weights).all()
-    other = quietly(prefs, method, n_draws=20, rng=6)
+    other = quietly(prefs, method, **options | {"rng": 6})
     assert (one.consensus != other.consensus).any()
 
 
