@@ -58,11 +58,11 @@ CASES = [
     (lambda: pm.fit(pm.Preferences.from_rankings(RANKINGS, weights=[0, 0])), "no informative rows"),
     # orderings
     (lambda: pm.Preferences.from_orderings([]), "orderings is empty"),
-    (lambda: pm.Preferences.from_orderings([["a", "b", "a"]]), r"orderings\[0\] has 'a' twice"),
+    (lambda: pm.Preferences.from_orderings([["a", "b", "a"]]), r"orderings\[0\]: 'a' is there twice"),
     (lambda: pm.Preferences.from_orderings([["a"], ["x"]], items=["a", "b"]), r"orderings\[1\] has 'x', which"),
     (lambda: pm.Preferences.from_orderings(["ab"]), r"orderings\[0\] must be a list of items"),
     (lambda: pm.Preferences.from_orderings([3]), r"orderings\[0\] must be a list of items"),
-    (lambda: pm.Preferences.from_orderings([["a", None, "b"]]), "missing entry before its end"),
+    (lambda: pm.Preferences.from_orderings([["a", None, "b"]]), r"orderings\[0\]: place 2 is empty, but later ones are not"),
     (lambda: pm.Preferences.from_orderings([["a"]]), "at least 2 items, got 1"),
     # alpha
     (lambda: pm.Mallows([1, 2], -1), "alpha must be a finite number, 0 or more .* got -1"),
@@ -158,7 +158,7 @@ CASES = [
     (lambda: pm.log_likelihood([[1, 2]], [1, 2], 1), "prefs must be Preferences, got list"),
     (lambda: pm.Preferences.from_orderings(None), "orderings must be lists of items"),
     (lambda: pm.Preferences.from_orderings([["a", "b"]], items=5), "items must be a list of names"),
-    (lambda: pm.Preferences.from_rankings(pd.DataFrame({0: [1, 2], 1: ["a", "b"]})), "column 1 is"),
+    (lambda: pm.Preferences.from_rankings(pd.DataFrame({0: [1, 2], 1: ["a", "b"]})), "rankings, row 0, column '1': wanted a number, got 'a'"),
     (lambda: pm.Preferences.from_rankings(pd.DataFrame({"x": [1], "y": [2]}), items=["x", "z"]), "items has 'z', which is not a column"),
     (lambda: pm.PseudoMallows(RANKINGS, 1).elbo(n_draws=0), "n_draws must be 1 or more"),
     (lambda: pm.simulate_rankings(0, 5, 1), "n_users must be 1 or more, got 0"),
