@@ -108,7 +108,7 @@ def test_a_recommender_states_what_it_recommends_with():
     table = csr_matrix((np.ones(len(clicks.codes)), clicks.codes, clicks.starts), shape=(300, 12))
     model = ClickRecommender(k=3, random_state=1).fit(table)
     items, probabilities = model.predict(table), model.predict_proba(table)
-    recs = pm.recommend(model.posterior_, 3)
+    recs = pm.recommend(model.posterior_, 3, clicks=clicks)
     assert np.array_equal(items, recs.items)
     is_there = items >= 0
     rows = np.arange(300)[:, None]

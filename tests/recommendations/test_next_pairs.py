@@ -109,7 +109,7 @@ def exact_gains(distance, n_agree):
 
 def stated_and_exact(distance, n_agree):
     prefs = pm.Preferences.from_rankings(rankings_of(n_agree), items=list("abcd"))
-    posterior = pm.fit(prefs, "mcmc", n_draws=2000, rng=1, distance=distance)
+    posterior = pm.fit(prefs, "mcmc", n_draws=4000, rng=1, distance=distance)
     stated = {pair: gain for pair, (_, gain) in found_information(posterior).items()}
     return stated, exact_gains(distance, n_agree)
 

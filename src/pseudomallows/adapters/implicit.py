@@ -103,7 +103,8 @@ class MallowsRecommender:
         """Ids of the best items, and the probability that each is among the user's next N.
 
         The rows of `user_items` count, also for users who were not in the fit (`recalculate_user`
-        changes nothing); without it, what the users had clicked in the fit. One userid gives
+        changes nothing); without it, what the users had clicked in the fit. A row that is what
+        the user had clicked then gets the answer to a user of the fit. One userid gives
         arrays with one dimension, several give two, padded with -1.
 
         Items that a user liked already have probability 1: without `filter_already_liked_items`
@@ -124,11 +125,15 @@ class MallowsRecommender:
             hidden |= np.isin(np.arange(n_items), filter_items)
         if hidden.all():
             return self._one_or_many(userid, *self._nothing(len(numbers), N))
-        best = recommend(fitted, N, clicks=clicks, exclude=hidden, executor=self._executor)
         ids, scores = self._nothing(len(numbers), N)
-        ids[:, : best.items.shape[1]] = best.items
-        is_filled = best.items >= 0
-        scores[:, : best.items.shape[1]][is_filled] = best.probabilities[is_filled]
+        own, new = self._own_and_new(numbers, clicks)
+        given = [(own, {"users": fitted.users[numbers[own]]}), (new, {"clicks": clicks.take(new)})]
+        for rows, who in given:
+            if len(rows):
+                best = recommend(fitted, N, exclude=hidden, executor=self._executor, **who)
+                width, is_filled = best.items.shape[1], best.items >= 0
+                ids[rows, :width] = best.items
+                scores[rows, :width] = np.where(is_filled, best.probabilities, NOTHING)
         if not filter_already_liked_items:
             self._put_liked_first(clicks, hidden, ids, scores)
         return self._one_or_many(userid, ids, scores)
@@ -144,6 +149,18 @@ class MallowsRecommender:
         if user_items.shape[0] != len(numbers):
             raise ValueError("user_items must contain 1 row for every user in userids")
         return Preferences.from_clicks(user_items, items=fitted.items.tolist())
+
+    def _own_and_new(
+        self, numbers: NDArray[Any], clicks: Clicks
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows that are what a user of the fit had clicked, and the others."""
+        known = self._fitted.clicks
+        is_own = np.zeros(len(numbers), dtype=bool)
+        if known is not None:
+            for row in np.flatnonzero(numbers < known.n_users).tolist():
+                mine = known.clicks_of(int(numbers[row]))
+                is_own[row] = np.array_equal(mine, clicks.clicks_of(row))
+        return np.flatnonzero(is_own), np.flatnonzero(~is_own)
 
     @staticmethod
     def _nothing(n_rows: int, n_places: int) -> Answer:

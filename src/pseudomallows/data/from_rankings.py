@@ -557,6 +557,11 @@ def _rankings_of_entries(
     where: Callable[[int], str],
 ) -> Rankings:
     """Rankings by entries: the user of ``rows[entry]`` gives its item ``ranks[entry]``."""
+    known = set(entries.names if items is None else items)
+    for code, name in enumerate(entries.names):
+        if name not in known:
+            entry = int((entries.codes == code).argmax())
+            raise ValueError(f"{where(int(rows[entry]))} has {name!r}, which is not among items=")
     (codes,), names = join_names([entries], items, "item")
     check_n_items(len(names))
     table = np.zeros((n_users, len(names)), dtype=np.int32)
