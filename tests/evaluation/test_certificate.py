@@ -47,6 +47,20 @@ def test_the_verdict_is_the_worst_cell_that_matters():
     assert check_cells(few).answer == "yes"
 
 
+@pytest.mark.parametrize("hit", [0.0, 1.0])
+def test_no_hit_of_a_few_is_no_certainty_but_of_many_it_is(hit):
+    for n_users, wrong in ((60, 0.0), (6000, 0.05)):
+        shape = (n_users, 1)
+        stated, ones = np.full(shape, abs(hit - 0.05)), np.ones(shape, np.int64)
+        found = certificate_of(
+            stated, np.full(shape, hit), ones[:, 0], ones[:, 0], ones, np.arange(10)
+        )
+        for cell in found:
+            assert (cell.low <= stated[0, 0] <= cell.high) == (wrong == 0)
+            assert 0 < cell.high - cell.low < 1
+            assert cell.gap == pytest.approx(wrong)
+
+
 def test_evaluate_and_check_have_one(tmp_path):
     prefs = pm.simulate_clicks(300, 15, alpha=10, mean_clicks=6, rng=1).preferences
     result = pm.evaluate(prefs, hide=2, k=3, method="personal", blend=False, rng=1)

@@ -51,8 +51,10 @@ class Cell:
     @property
     def gap(self) -> float:
         """How far off it is; 0 if that may be sampling variation."""
-        error, gap = (self.high - self.low) / (2 * 1.96), abs(self.observed - self.stated)
-        return gap if gap > N_ERRORS * error else 0.0
+        gap = abs(self.observed - self.stated)
+        is_below = self.observed < self.stated
+        reach = self.high - self.observed if is_below else self.observed - self.low
+        return gap if gap > N_ERRORS * reach / 1.96 else 0.0
 
     def row(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -129,8 +131,22 @@ def cell_of(
         away = hits - share * sizes
         error = float(np.sqrt((away**2).sum() * n_users / (n_users - 1)) / n_all)
     said = float(np.where(mine, stated[rows], 0.0).sum() / n_all)
-    low, high = max(share - 1.96 * error, 0.0), min(share + 1.96 * error, 1.0)
+    reach = 1.96 * error
+    if n_users > 1 and share in (0.0, 1.0):  # users do not differ, which does not make it certain
+        reach = float(reach_of(share, n_all))
+    low, high = max(share - reach, 0.0), min(share + reach, 1.0)
     return Cell(by, name, said, share, low, high, n_users, n_all)
+
+
+def reach_of(share: Any, count: Any) -> Any:
+    """How far the 95 % interval of a share of so many reaches, by Agresti and Coull (1998): one hit
+    of one does not say all.
+
+    >>> float(reach_of(0.0, 10).round(2))
+    0.33
+    """
+    middle = (share * count + 2) / (count + 4)
+    return np.abs(middle - share) + 2 * np.sqrt(middle * (1 - middle) / (count + 4))
 
 
 def worst_of(cells: list[Cell]) -> Cell | None:

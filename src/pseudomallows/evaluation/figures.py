@@ -15,7 +15,7 @@ from ..markup import Markup, bar, card, reliability, table
 from ..personal.personal_fit import GOOD_CALIBRATION, Fit
 from ..posterior.diagnose import Check, Verdict
 from .baselines import BASELINES
-from .certificate import LEAST_EVALUATED, Cell, check_cells, is_mean_right, table_of
+from .certificate import LEAST_EVALUATED, Cell, check_cells, is_mean_right, reach_of, table_of
 
 if TYPE_CHECKING:
     from ..recommendations.recommend import Recommendations
@@ -40,13 +40,8 @@ class Calibration:
         return rows_of({"stated": self.stated, "observed": self.observed, "count": self.counts})
 
     def points(self) -> list[tuple[float, float, float, int]]:
-        """Rows for a picture: stated, observed, how far the 95 % interval reaches, count.
-
-        The interval is that of Agresti and Coull (1998): one hit of one does not say all.
-        """
-        shares = (self.observed * self.counts + 2) / (self.counts + 4)
-        widths = 2 * np.sqrt(shares * (1 - shares) / (self.counts + 4))
-        errors = np.abs(shares - self.observed) + widths
+        """Rows for a picture: stated, observed, how far the 95 % interval reaches, count."""
+        errors = reach_of(self.observed, self.counts)
         columns = (self.stated, self.observed, errors, self.counts)
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
