@@ -59,7 +59,7 @@ CASES = [
     # orderings
     (lambda: pm.Preferences.from_orderings([]), "orderings is empty"),
     (lambda: pm.Preferences.from_orderings([["a", "b", "a"]]), r"orderings\[0\]: 'a' is there twice"),
-    (lambda: pm.Preferences.from_orderings([["a"], ["x"]], items=["a", "b"]), "unknown item: 'x'; known are"),
+    (lambda: pm.Preferences.from_orderings([["a"], ["x"]], items=["a", "b"]), r"orderings\[1\] has 'x', which"),
     (lambda: pm.Preferences.from_orderings(["ab"]), r"orderings\[0\] must be a list of items"),
     (lambda: pm.Preferences.from_orderings([3]), r"orderings\[0\] must be a list of items"),
     (lambda: pm.Preferences.from_orderings([["a", None, "b"]]), r"orderings\[0\]: place 2 is empty, but later ones are not"),
