@@ -5,6 +5,7 @@ Needs scikit-learn: ``pip install 'pseudomallows[sklearn]'``. The fit itself is 
 its verdict, intervals and all that scikit-learn has no name for.
 """
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from .data.preferences import Preferences
 from .data.splits import hide_clicks
 from .laws.registry import log_likelihood
 from .personal.personal_fit import Fit
+from .posterior.diagnostics import NoTimesWarning
 from .posterior.posterior import Posterior
 from .rankings import check_name
 from .recommendations.recommend import memberships, recommend
@@ -225,7 +227,8 @@ class MallowsClusters(ClusterMixin, _Rankings):  # type: ignore[misc]
 
 
 class ClickRecommender(BaseEstimator):  # type: ignore[misc]
-    """Recommendations from clicks, with probabilities.
+    """Recommendations from clicks, with probabilities. A matrix has no times, so they are those of
+    clicks that are missing at random.
 
     Parameters
     ----------
@@ -269,7 +272,9 @@ class ClickRecommender(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
         """Learn from a matrix, users x items: what is above 0 is a click."""
         clicks, seed = self._clicks(X, reset=True), _seed(self.random_state)
-        self.posterior_: Fit = fit(clicks, self.method, rng=seed, progress=False)
+        with warnings.catch_warnings():  # said above: a matrix has no times
+            warnings.simplefilter("ignore", NoTimesWarning)
+            self.posterior_: Fit = fit(clicks, self.method, rng=seed, progress=False)
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803

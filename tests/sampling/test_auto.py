@@ -107,4 +107,4 @@ def test_too_few_users_have_one_order_for_all():
 def test_rankings_get_the_exact_posterior():
     found, exact = pm.fit(data("rankings"), rng=1), pm.fit(data("rankings"), "mcmc", rng=1)
     assert (found.consensus == exact.consensus).all()
-    assert found.settings["chosen"] == "mcmc, the exact posterior: the best there is for rankings"
+    assert found.settings["chosen"] == "mcmc, the exact posterior: the default for rankings"

@@ -253,8 +253,7 @@ def check_mixing(posterior: Posterior) -> Check | None:
     if rhat <= limit:
         answer, words = "yes", "The chains agree."
     elif rhat <= limit * POOR_RHAT / GOOD_RHAT:
-        answer, words = "with care", "The chains nearly agree: the order is about right, its "
-        words += "intervals are rough."
+        answer, words = "with care", "The chains nearly agree: intervals are rough."
     else:
         answer, words = "no", "The chains have not converged: another run may give other numbers."
         if np.isnan(rhat):

@@ -257,7 +257,7 @@ def choose_method(
 
     >>> prefs = Preferences.from_rankings([[1, 2, 3], [2, 1, 3]])
     >>> choose_method(prefs, 1, "footrule", {}, False)[2]
-    'mcmc, the exact posterior: the best there is for rankings'
+    'mcmc, the exact posterior: the default for rankings'
     >>> choose_method(prefs, 1, "footrule", {"sigma": 1.0}, False)[2]
     "pseudo, the paper's method: it is the one with the option 'sigma'"
     """
@@ -290,7 +290,7 @@ def choose_method(
     what = str(Case.of(prefs, "mcmc")).removeprefix("full ").removeprefix("partial ")
     if n_clusters != 1:
         what = f"clusters of {'users' if prefs.kind == 'mixed' else what}"
-    words = f"mcmc, the exact posterior: the best there is for {what}"
+    words = f"mcmc, the exact posterior: the default for {what}"
     if is_own and not given:
         words += f", as fewer than {MIN_SCORED} users have 2 clicks or more and an item left: "
         words += "too few to learn an order of each"
