@@ -49,7 +49,9 @@ class KendallClickRows(ClickUsers):
         """``counts[cluster, item]`` of clicks, then ``[cluster, size]`` of users."""
         counts = np.zeros(shape, dtype=np.int64)
         n_items = shape[1] - len(self.sizes)
-        kernels.count_clicks(self.clicks, self.size_places, labels, self.weights, n_items, counts)
+        kernels.count_clicks_and_sizes(
+            self.clicks, self.size_places, labels, self.weights, n_items, counts
+        )
         return counts
 
     def draw(self, streams: Streams, consensus: Ranking, alpha: float) -> Ranking:

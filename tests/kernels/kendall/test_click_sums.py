@@ -182,7 +182,7 @@ def test_sums_of_binomials_and_counts_are_those_of_the_users():
     rows, labels = rows_of((0,), (3, 1), (0, 1, 2), (2,)), np.array([1, 0, 1, 1], dtype=np.int32)
     sizes, weights = np.array([1, 2, 3]), np.array([5, 1, 2, 1])
     places, counts = np.array([0, 1, 2, 0]), np.zeros((2, 4 + 3), dtype=np.int64)
-    kernels.count_clicks(rows, places, labels, weights, 4, counts)
+    kernels.count_clicks_and_sizes(rows, places, labels, weights, 4, counts)
     assert counts.tolist() == [[0, 1, 0, 1, 0, 1, 0], [7, 2, 3, 0, 6, 0, 2]]
     n_sizes = counts[:, 4:].sum(axis=0)
     known = float(n_sizes @ binomials(4, 0.3)[sizes])

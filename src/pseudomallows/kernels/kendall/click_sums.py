@@ -73,7 +73,7 @@ def sum_binomials(n_items, rate, sizes, n_sizes):
 
 
 @compiled
-def count_clicks(clicks, places, labels, weights, n_items, counts):
+def count_clicks_and_sizes(clicks, places, labels, weights, n_items, counts):
     """Add up `counts[cluster, item]` of clicks, and `counts[cluster, n_items + place]` of rows
     whose number of clicks has that place."""
     for row in range(len(labels)):
